@@ -1,0 +1,61 @@
+//! What kvik's transfers did: logical operations as they start and finish, totals by backend, and counters of rare events.
+//!
+//! A *logical operation* is one call of the user: one read or one write through one door, however many tasks it was cut into.
+//! A door calls [`begin`] and gets a [`Span`]; finishing or dropping the span reports the end. Whoever wants to know implements
+//! [`Listener`] and registers it with [`listen`]; a [`Recorder`] is a listener that keeps sums.
+//!
+//! ```text
+//! door:      begin ----> Span ----> finish          one start, exactly one finish, also on drop and unwind
+//!              |                       |
+//! listeners: started                finished        any number, independent; the list is read without a lock
+//!              |                       |
+//!           Recorder ------------> Totals           operations, bytes, errors, busy time, by backend
+//! ```
+//!
+//! While nobody listens, [`begin`] costs one relaxed atomic load: no clock is read and nothing is allocated. With a listener there
+//! is still no lock on the way, so a fork in another thread cannot leave one held in the child.
+//!
+//! # Example: what one read of a file cost
+//!
+//! ```
+//! use std::sync::Arc;
+//! use kvik_stats::{Backend, Direction, Memory, Recorder, begin};
+//!
+//! let recorder = Recorder::start();
+//! let source: Arc<str> = "/data/a.bin".into();
+//! let span = begin(Backend::Posix, Direction::Read, Memory::Host, &source, 0, 4096);
+//! // ... the bytes are moved here ...
+//! span.finish(4096, true);
+//!
+//! let totals = recorder.totals();
+//! assert_eq!((totals.reads, totals.bytes_read, totals.errors), (1, 4096, 0));
+//! assert!(totals.busy_ns <= totals.wall_ns);
+//! ```
+//!
+//! # Not here
+//!
+//! Histograms, summaries with `since` and `reset`, and the Prometheus view are planned. Nothing in this crate reads the
+//! environment, starts a thread or prints.
+#![forbid(unsafe_code)]
+
+mod operation;
+
+mod counter;
+pub mod names;
+
+mod listener;
+
+mod busy;
+mod recorder;
+mod totals;
+
+pub use counter::Counter;
+pub use listener::{Listener, Listening, Span, begin, in_listener, listen};
+pub use operation::{Backend, Direction, Memory, Operation, Outcome};
+pub use recorder::Recorder;
+pub use totals::{BackendTotals, Totals};
+
+/// The README's example, compiled with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,0 +1,283 @@
+//! What once could break: a finish lost by a drop, a panic or a listener that left; a finish told twice or to a newcomer.
+
+use std::collections::BTreeMap;
+use std::panic::catch_unwind;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{LISTENING, Listener, begin, in_listener, listen};
+use crate::names;
+use crate::operation::{Backend, Direction, Memory, Operation, Outcome};
+
+/// The list of listeners belongs to the process, so tests that use it take turns.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Default)]
+struct Ear {
+    heard: Mutex<Vec<String>>,
+}
+
+impl Ear {
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+impl Listener for Ear {
+    fn started(&self, op: &Operation) {
+        let text = format!(
+            "{} {} {} {}+{}",
+            op.backend,
+            op.direction.name(),
+            op.source,
+            op.offset,
+            op.size
+        );
+        self.heard.lock().unwrap().push(text);
+    }
+
+    fn finished(&self, op: &Operation, outcome: &Outcome) {
+        assert!(outcome.end >= op.start);
+        let word = if outcome.ok { "ok" } else { "failed" };
+        self.heard
+            .lock()
+            .unwrap()
+            .push(format!("{} {word} {}", op.source, outcome.bytes));
+    }
+}
+
+fn span(source: &str) -> super::Span {
+    begin(
+        Backend::Posix,
+        Direction::Read,
+        Memory::Host,
+        &Arc::from(source),
+        8,
+        16,
+    )
+}
+
+#[test]
+fn a_start_and_a_finish_are_told_once_each() {
+    let _turn = alone();
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    span("a").finish(16, true);
+    assert_eq!(ear.heard(), ["POSIX READ a 8+16", "a ok 16"]);
+}
+
+#[test]
+fn a_failure_is_told_with_no_bytes() {
+    let _turn = alone();
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    span("a").finish(5, false);
+    assert_eq!(ear.heard()[1], "a failed 0");
+}
+
+#[test]
+fn a_dropped_span_and_an_unwound_one_are_told_as_failures_once() {
+    let _turn = alone();
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    drop(span("dropped"));
+    let unwound = catch_unwind(|| {
+        let _span = span("unwound");
+        panic!("on purpose");
+    });
+    assert!(unwound.is_err());
+    assert_eq!(
+        ear.heard(),
+        [
+            "POSIX READ dropped 8+16",
+            "dropped failed 0",
+            "POSIX READ unwound 8+16",
+            "unwound failed 0"
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_kept_or_counted_while_nobody_listens() {
+    let _turn = alone();
+    let source: Arc<str> = Arc::from("quiet");
+    let span = begin(
+        Backend::Posix,
+        Direction::Write,
+        Memory::Host,
+        &source,
+        0,
+        1,
+    );
+    assert!(span.active.is_none(), "an unheard span holds nothing");
+    assert_eq!(Arc::strong_count(&source), 1, "and has not kept the name");
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    span.finish(1, true);
+    assert!(
+        ear.heard().is_empty(),
+        "whoever came later hears neither start nor finish"
+    );
+}
+
+#[test]
+fn those_who_heard_the_start_hear_the_finish_and_those_who_left_hear_nothing_more() {
+    let _turn = alone();
+    let (stays, leaves, comes) = (
+        Arc::new(Ear::default()),
+        Arc::new(Ear::default()),
+        Arc::new(Ear::default()),
+    );
+    let _stays = listen(stays.clone());
+    let leaving = listen(leaves.clone());
+    let operation = span("x");
+    drop(leaving);
+    let _comes = listen(comes.clone());
+    operation.finish(1, true);
+    assert_eq!(stays.heard(), ["POSIX READ x 8+16", "x ok 1"]);
+    assert_eq!(leaves.heard(), ["POSIX READ x 8+16"]);
+    assert!(comes.heard().is_empty());
+}
+
+#[test]
+fn a_span_finishes_on_another_thread() {
+    let _turn = alone();
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    let operation = span("moved");
+    std::thread::scope(|scope| {
+        scope.spawn(move || operation.finish(2, true));
+    });
+    assert_eq!(ear.heard()[1], "moved ok 2");
+}
+
+/// Panics in both calls, even while another panic unwinds.
+struct Grumpy;
+
+impl Listener for Grumpy {
+    fn started(&self, _: &Operation) {
+        panic!("on purpose");
+    }
+
+    fn finished(&self, _: &Operation, _: &Outcome) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_panicking_listener_disturbs_neither_the_caller_nor_the_other_listeners() {
+    let _turn = alone();
+    let before = names::LISTENER_PANICS.get();
+    let _grumpy = listen(Arc::new(Grumpy));
+    let ear = Arc::new(Ear::default());
+    let _listening = listen(ear.clone());
+    span("a").finish(1, true);
+    let unwound = catch_unwind(|| {
+        let _span = span("b");
+        panic!("on purpose");
+    });
+    assert!(
+        unwound.is_err(),
+        "a panic told of during another one does not abort"
+    );
+    assert_eq!(
+        ear.heard(),
+        [
+            "POSIX READ a 8+16",
+            "a ok 1",
+            "POSIX READ b 8+16",
+            "b failed 0"
+        ]
+    );
+    assert_eq!(names::LISTENER_PANICS.get(), before + 4);
+    assert!(!in_listener(), "the mark is taken away again");
+}
+
+/// Starts an operation of its own in each call.
+#[derive(Default)]
+struct Meddler {
+    calls: Mutex<u32>,
+}
+
+impl Listener for Meddler {
+    fn started(&self, _: &Operation) {
+        assert!(in_listener());
+        *self.calls.lock().unwrap() += 1;
+        span("inner").finish(1, true);
+    }
+
+    fn finished(&self, _: &Operation, _: &Outcome) {
+        *self.calls.lock().unwrap() += 1;
+    }
+}
+
+#[test]
+fn operations_of_a_listener_are_not_reported() {
+    let _turn = alone();
+    let meddler = Arc::new(Meddler::default());
+    let _listening = listen(meddler.clone());
+    span("outer").finish(1, true);
+    assert_eq!(*meddler.calls.lock().unwrap(), 2);
+    assert!(!in_listener());
+}
+
+/// Remembers how often each operation was told of.
+#[derive(Default)]
+struct Tally {
+    by_id: Mutex<BTreeMap<u64, (u32, u32)>>,
+}
+
+impl Listener for Tally {
+    fn started(&self, op: &Operation) {
+        self.by_id.lock().unwrap().entry(op.id).or_default().0 += 1;
+    }
+
+    fn finished(&self, op: &Operation, _: &Outcome) {
+        self.by_id.lock().unwrap().entry(op.id).or_default().1 += 1;
+    }
+}
+
+#[test]
+fn listeners_that_come_and_go_while_threads_work_leave_every_start_with_one_finish() {
+    let _turn = alone();
+    let constant = Arc::new(Tally::default());
+    let listening = listen(constant.clone());
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..2_000 {
+                    let operation = span("t");
+                    if round % 3 == 0 {
+                        drop(operation)
+                    } else {
+                        operation.finish(1, true)
+                    }
+                }
+            });
+        }
+        for _ in 0..200 {
+            let passing = Arc::new(Tally::default());
+            let guard = listen(passing.clone());
+            std::thread::yield_now();
+            drop(guard);
+            for (id, &(starts, finishes)) in passing.by_id.lock().unwrap().iter() {
+                assert!(
+                    starts == 1 && finishes <= 1,
+                    "operation {id}: {starts} starts, {finishes} finishes"
+                );
+            }
+        }
+    });
+    drop(listening);
+    let by_id = constant.by_id.lock().unwrap();
+    assert_eq!(by_id.len(), 3 * 2_000);
+    assert!(by_id.values().all(|&told| told == (1, 1)));
+    assert_eq!(LISTENING.load(Ordering::Relaxed), 0);
+    assert!(
+        super::LIST.load().is_none(),
+        "the last one to leave leaves nothing behind"
+    );
+}

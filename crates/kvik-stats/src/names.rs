@@ -1,0 +1,237 @@
+//! Every metric once: its name, unit, stability and meaning. Views take names from here and nowhere else.
+
+use std::fmt;
+
+use crate::counter::Counter;
+
+/// One row of the tables below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// The key in JSON. KvikIO's name where KvikIO has the metric.
+    pub name: &'static str,
+    /// What a value counts.
+    pub unit: Unit,
+    /// Whether the name may change.
+    pub stability: Stability,
+    /// What it means, in one sentence.
+    pub sentence: &'static str,
+}
+
+/// What the values of a metric count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Logical operations.
+    Operations,
+    /// Occurrences of what the metric names.
+    Events,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Unit::Bytes => "bytes",
+            Unit::Nanoseconds => "ns",
+            Unit::Operations => "operations",
+            Unit::Events => "events",
+        })
+    }
+}
+
+/// Whether a metric's name and meaning may change between minor versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stability {
+    /// Changes only with a major version.
+    Stable,
+    /// May change or go in a minor version.
+    Unstable,
+}
+
+const fn row(
+    name: &'static str,
+    unit: Unit,
+    stability: Stability,
+    sentence: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        unit,
+        stability,
+        sentence,
+    }
+}
+
+use Stability::{Stable, Unstable};
+use Unit::{Bytes, Events, Nanoseconds, Operations};
+
+/// Time the recorder has been on.
+pub const WALL: Metric = row(
+    "wall_ns",
+    Nanoseconds,
+    Stable,
+    "Time the recorder has been on.",
+);
+/// Operations that finished.
+pub const OPERATIONS: Metric = row(
+    "num_ops",
+    Operations,
+    Stable,
+    "Logical operations that finished.",
+);
+/// Reads that finished.
+pub const READS: Metric = row("num_reads", Operations, Stable, "Reads that finished.");
+/// Writes that finished.
+pub const WRITES: Metric = row("num_writes", Operations, Stable, "Writes that finished.");
+/// Bytes asked for.
+pub const BYTES_REQUESTED: Metric = row(
+    "bytes_requested",
+    Bytes,
+    Stable,
+    "Bytes that the finished operations asked for.",
+);
+/// Bytes moved.
+pub const BYTES_TRANSFERRED: Metric = row(
+    "bytes_transferred",
+    Bytes,
+    Stable,
+    "Bytes that the operations that succeeded moved.",
+);
+/// Bytes read.
+pub const BYTES_READ: Metric = row(
+    "bytes_read",
+    Bytes,
+    Stable,
+    "Bytes that the reads that succeeded moved.",
+);
+/// Bytes written.
+pub const BYTES_WRITTEN: Metric = row(
+    "bytes_written",
+    Bytes,
+    Stable,
+    "Bytes that the writes that succeeded moved.",
+);
+/// Operations that failed.
+pub const ERRORS: Metric = row(
+    "num_errors",
+    Operations,
+    Stable,
+    "Operations that failed or were given up.",
+);
+/// Time with work in flight.
+pub const BUSY: Metric = row(
+    "busy_ns",
+    Nanoseconds,
+    Stable,
+    "Time during which at least one operation was in flight.",
+);
+/// Sum of durations.
+pub const DURATION: Metric = row(
+    "total_duration_ns",
+    Nanoseconds,
+    Stable,
+    "Sum of the durations of the finished operations.",
+);
+/// The breakdown's key.
+pub const BY_BACKEND: Metric = row(
+    "by_backend",
+    Operations,
+    Stable,
+    "The same sums for each backend.",
+);
+
+/// A system call was interrupted by a signal and made again.
+pub static IO_INTERRUPTED: Counter = Counter::new(row(
+    "io_interrupted",
+    Events,
+    Unstable,
+    "System calls interrupted by a signal and made again.",
+));
+/// A system call moved fewer bytes than asked and was continued.
+pub static IO_SHORT: Counter = Counter::new(row(
+    "io_short",
+    Events,
+    Unstable,
+    "System calls that moved fewer bytes than asked and were continued.",
+));
+/// A system call would have blocked and was made again.
+pub static IO_AGAIN: Counter = Counter::new(row(
+    "io_again",
+    Events,
+    Unstable,
+    "System calls that would have blocked and were made again.",
+));
+/// A handle gave up an engine or direct I/O for another way.
+pub static FALLBACKS: Counter = Counter::new(row(
+    "fallbacks",
+    Events,
+    Unstable,
+    "Handles that gave up an engine, or direct I/O, for another way.",
+));
+/// A listener panicked; the panic was caught.
+pub static LISTENER_PANICS: Counter = Counter::new(row(
+    "listener_panics",
+    Events,
+    Unstable,
+    "Panics of listeners, caught and dropped.",
+));
+
+/// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
+pub const TOTALS: &[Metric] = &[
+    WALL,
+    OPERATIONS,
+    READS,
+    WRITES,
+    BYTES_REQUESTED,
+    BYTES_TRANSFERRED,
+    BYTES_READ,
+    BYTES_WRITTEN,
+    ERRORS,
+    BUSY,
+    DURATION,
+    BY_BACKEND,
+];
+
+/// The counters that are always on.
+pub static COUNTERS: &[&Counter] = &[
+    &IO_INTERRUPTED,
+    &IO_SHORT,
+    &IO_AGAIN,
+    &FALLBACKS,
+    &LISTENER_PANICS,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{COUNTERS, TOTALS};
+
+    #[test]
+    fn every_name_is_used_once_and_is_a_plain_json_key() {
+        let mut seen = HashSet::new();
+        let rows = TOTALS
+            .iter()
+            .chain(COUNTERS.iter().map(|counter| counter.metric()));
+        for metric in rows {
+            assert!(seen.insert(metric.name), "{} stands twice", metric.name);
+            assert!(
+                metric
+                    .name
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{} needs quoting somewhere",
+                metric.name
+            );
+            assert!(
+                metric.sentence.ends_with('.'),
+                "{} has no sentence",
+                metric.name
+            );
+        }
+    }
+}
