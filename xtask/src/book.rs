@@ -1,0 +1,24 @@
+//! The book, built by mdbook from docs/.
+
+use std::process::Command;
+
+use crate::process::{self, Done};
+use crate::workspace::{self, Graph};
+
+pub(crate) fn run() -> Done {
+    if !process::answers(Command::new("mdbook").arg("--version")) {
+        return Err(
+            "mdbook is not installed; run `cargo install --locked mdbook`, then `cargo xtask book`"
+                .to_owned(),
+        );
+    }
+    let folder = Graph::load()?.target_directory.join("book");
+    process::run(
+        Command::new("mdbook")
+            .args(["build", "docs", "--dest-dir"])
+            .arg(&folder)
+            .current_dir(workspace::root()),
+    )?;
+    println!("the book is in {}", folder.display());
+    Ok(())
+}

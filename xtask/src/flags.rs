@@ -1,0 +1,70 @@
+//! What `cargo xtask` can be asked for.
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Builds, checks, tests, benches and releases kvik.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Install what a new Debian 12 machine lacks (as root), or say what to install
+    Setup,
+    /// Everything a change must pass: setup, tidy, fmt, clippy, doc, test, loom, api; each timed, stops at the first failure
+    Ci,
+    /// Run one group of tests and say how many ran
+    Test {
+        #[arg(value_enum, default_value_t = Group::Host)]
+        group: Group,
+    },
+    /// Check what no compiler checks: arrows between crates, unsafe code, promises and their tests, licences, generated files
+    Tidy,
+    /// Write the generated files
+    Codegen {
+        /// Write nothing; fail when a file is not current
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build, test and document each crate alone, with no feature, each feature and all of them (a release step)
+    Features {
+        /// Only this package
+        #[arg(long)]
+        package: Option<String>,
+    },
+    /// Run the loom models of the pool and of pending transfers
+    Loom {
+        /// Only models whose name contains this
+        filter: Option<String>,
+    },
+    /// Write the public interface of each library crate to docs/api/
+    Api {
+        /// Write nothing; fail when a text is not current
+        #[arg(long)]
+        check: bool,
+    },
+    /// Run `kvik bench` from a release build, with what is given
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Build the book with mdbook
+    Book,
+    /// Run the slow checks that come before a release
+    Release {
+        /// Check only; without it, the command says what the person who releases does by hand
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Group {
+    /// Every test that needs no GPU, no server and no long run, and every example in the documentation
+    Host,
+    /// The long runs of tests/stress, in release mode
+    Stress,
+}

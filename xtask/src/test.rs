@@ -1,0 +1,106 @@
+//! Test groups. A group that was asked for runs, and says how many tests it ran; one that ran none has failed.
+
+use crate::flags::Group;
+use crate::process::{self, Done, cargo};
+
+pub(crate) fn run(group: Group) -> Done {
+    let remark = match group {
+        Group::Host => host(),
+        Group::Stress => stress(),
+    }?;
+    println!("{remark}");
+    Ok(())
+}
+
+/// The tests of every crate, then the examples in the documentation, which nextest cannot run.
+///
+/// One set of features serves: the command asks for kvik's `serde`, so in a build of the whole workspace the crates
+/// below it are tested with theirs. `cargo xtask features` tests each crate alone.
+pub(crate) fn host() -> Done<String> {
+    let tests = process::run_and_keep(&mut cargo(["nextest", "run", "--workspace", "--locked"]))?;
+    let examples = process::run_and_keep(&mut cargo(["test", "--doc", "--workspace", "--locked"]))?;
+    Ok(format!(
+        "{}, {}",
+        counted("host", nextest(&tests))?,
+        counted("examples", libtest(&examples))?
+    ))
+}
+
+pub(crate) fn stress() -> Done<String> {
+    let tests = process::run_and_keep(&mut cargo([
+        "nextest",
+        "run",
+        "--profile=stress",
+        "--release",
+        "--package=kvik-tests",
+        "--features=stress",
+        "--test=stress",
+        "--locked",
+    ]))?;
+    counted("stress", nextest(&tests))
+}
+
+/// A sentence for the group, or the failure that an empty group is.
+pub(crate) fn counted(group: &str, count: u64) -> Done<String> {
+    match count {
+        0 => Err(format!(
+            "group `{group}` ran no test; a group that was asked for and runs nothing has failed"
+        )),
+        count => Ok(format!("{group}: {count} run")),
+    }
+}
+
+/// Reads `Summary [   0.041s] 12 tests run: 12 passed, 0 skipped`.
+fn nextest(text: &str) -> u64 {
+    let summary = text
+        .lines()
+        .rev()
+        .find_map(|line| line.trim_start().strip_prefix("Summary ["));
+    let words = summary
+        .and_then(|line| line.split_once(']'))
+        .map_or("", |(_, words)| words);
+    words
+        .split_whitespace()
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Adds up `test result: ok. 7 passed; 0 failed; ...`, of which there is one per test binary.
+pub(crate) fn libtest(text: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("test result: ok. "))
+        .filter_map(|line| line.split_once(" passed"))
+        .filter_map(|(number, _)| number.parse::<u64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closing_line_of_nextest_is_counted() {
+        assert_eq!(
+            nextest("  PASS a\n     Summary [   0.041s] 12 tests run: 12 passed, 3 skipped\n"),
+            12
+        );
+        assert_eq!(
+            nextest("     Summary [   0.041s] 1 test run: 1 passed, 0 skipped\n"),
+            1
+        );
+        assert_eq!(nextest("error: no tests to run\n"), 0);
+    }
+
+    #[test]
+    fn the_closing_lines_of_every_test_binary_are_added() {
+        let text = "test result: ok. 3 passed; 0 failed; 0 ignored\nx\ntest result: ok. 4 passed; 0 failed\n";
+        assert_eq!(libtest(text), 7);
+    }
+
+    #[test]
+    fn a_group_without_a_test_is_a_failure() {
+        assert!(counted("host", 0).unwrap_err().contains("ran no test"));
+        assert_eq!(counted("host", 2).as_deref(), Ok("host: 2 run"));
+    }
+}
