@@ -1,0 +1,316 @@
+//! Every setting once: name, variables, defaults, unit, limits and sentence. All else that lists settings is made from here.
+//!
+//! [`settings!`] hands the rows to another macro, which is how the accessors of `Config`, the setters of `Layer`, the
+//! documentation page and the serialized form come from this one table.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::parse::{Rule, Setting};
+use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::{ByteSize, cores};
+
+/// Calls the macro `$then` with all rows. A row is the sentence (its doc comment), key, name, type and the fields of [`Row`].
+/// Variables stand in the order in which they are looked at: ours first, then KvikIO's.
+macro_rules! settings {
+    ($then:ident) => {
+        $then! {
+            /// The most tasks of one transfer that run at the same time. The pool of threads is shared and only grows, to
+            /// the largest number anybody has asked for. `auto` is the number of cores this process may use (affinity and
+            /// cgroup quota), at most 16.
+            NumThreads num_threads: usize {
+                variables: &["KVIK_NUM_THREADS", "KVIK_NTHREADS", "KVIKIO_NTHREADS", "KVIKIO_NUM_THREADS"],
+                default: "auto",
+                kvikio_default: Some("1"),
+                unit: "threads",
+                rule: Rule::between(1, 32_768).or_auto(cores::usable_up_to_16),
+            }
+            /// The size of the tasks into which a range is cut.
+            TaskSize task_size: ByteSize {
+                variables: &["KVIK_TASK_SIZE", "KVIKIO_TASK_SIZE"],
+                default: "4 MiB",
+                kvikio_default: Some("4 MiB"),
+                unit: "bytes",
+                rule: Rule::at_least(1),
+            }
+            /// Reads and writes of host memory up to this size run on the caller's thread, without the pool. 0 sends
+            /// everything through the pool.
+            InlineSize inline_size: ByteSize {
+                variables: &["KVIK_INLINE_SIZE"],
+                default: "256 KiB",
+                kvikio_default: None,
+                unit: "bytes",
+                rule: Rule::any(),
+            }
+            /// Whether cuFile is used: `off` = cuFile or an error, `on` = never cuFile, `auto` = cuFile only where a direct
+            /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on.
+            CompatMode compat_mode: CompatMode {
+                variables: &["KVIK_COMPAT_MODE", "KVIKIO_COMPAT_MODE"],
+                default: "auto",
+                kvikio_default: Some("auto"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// Reads and writes of device memory below this size do not use cuFile.
+            GdsThreshold gds_threshold: ByteSize {
+                variables: &["KVIK_GDS_THRESHOLD", "KVIKIO_GDS_THRESHOLD"],
+                default: "16 KiB",
+                kvikio_default: Some("16 KiB"),
+                unit: "bytes",
+                rule: Rule::any(),
+            }
+            /// The size of one staging buffer between a file and device memory or a direct read.
+            BounceBufferSize bounce_buffer_size: ByteSize {
+                variables: &["KVIK_BOUNCE_BUFFER_SIZE", "KVIKIO_BOUNCE_BUFFER_SIZE"],
+                default: "16 MiB",
+                kvikio_default: Some("16 MiB"),
+                unit: "bytes",
+                rule: Rule::at_least(1),
+            }
+            /// Whether reads may bypass the page cache (`O_DIRECT`). This is a permission, not an order: where it is given,
+            /// kvik decides by file system, alignment and what it measured whether to make use of it.
+            AutoDirectIoRead auto_direct_io_read: bool {
+                variables: &["KVIK_AUTO_DIRECT_IO_READ", "KVIKIO_AUTO_DIRECT_IO_READ"],
+                default: "off",
+                kvikio_default: Some("off"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// Whether writes may bypass the page cache (`O_DIRECT`). A permission, not an order, as with
+            /// `auto_direct_io_read`; KvikIO writes directly wherever the alignment allows it.
+            AutoDirectIoWrite auto_direct_io_write: bool {
+                variables: &["KVIK_AUTO_DIRECT_IO_WRITE", "KVIKIO_AUTO_DIRECT_IO_WRITE"],
+                default: "on",
+                kvikio_default: Some("on"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// Whether a direct read may read the aligned blocks around an unaligned range and drop the surplus.
+            AutoDirectIoReadOverread auto_direct_io_read_overread: bool {
+                variables: &["KVIK_AUTO_DIRECT_IO_READ_OVERREAD", "KVIKIO_AUTO_DIRECT_IO_READ_OVERREAD"],
+                default: "off",
+                kvikio_default: Some("off"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// Whether the files of each block device get a thread pool of their own. Affects files opened afterwards.
+            ThreadPoolPerBlockDevice thread_pool_per_block_device: bool {
+                variables: &["KVIK_THREAD_POOL_PER_BLOCK_DEVICE", "KVIKIO_THREAD_POOL_PER_BLOCK_DEVICE"],
+                default: "off",
+                kvikio_default: Some("off"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// How often a request is sent before its failure is reported, the first time included.
+            HttpMaxAttempts http_max_attempts: usize {
+                variables: &["KVIK_HTTP_MAX_ATTEMPTS", "KVIKIO_HTTP_MAX_ATTEMPTS"],
+                default: "3",
+                kvikio_default: Some("3"),
+                unit: "attempts",
+                rule: Rule::at_least(1),
+            }
+            /// How long one request may take.
+            HttpTimeout http_timeout: Duration {
+                variables: &["KVIK_HTTP_TIMEOUT", "KVIKIO_HTTP_TIMEOUT"],
+                default: "60",
+                kvikio_default: Some("60"),
+                unit: "seconds",
+                rule: Rule::at_least(1),
+            }
+            /// The HTTP status codes after which a request is sent again; `none` for no code, empty for the default.
+            HttpStatusCodes http_status_codes: Vec<u16> {
+                variables: &["KVIK_HTTP_STATUS_CODES", "KVIKIO_HTTP_STATUS_CODES"],
+                default: "429, 500, 502, 503, 504",
+                kvikio_default: Some("429, 500, 502, 503, 504"),
+                unit: "",
+                rule: Rule::between(100, 999).or_empty(default_status_codes),
+            }
+            /// Which machinery fetches remote ranges.
+            RemoteIoBackend remote_io_backend: RemoteIoBackend {
+                variables: &["KVIK_REMOTE_IO_BACKEND", "KVIKIO_REMOTE_IO_BACKEND"],
+                default: "easy_threadpool",
+                kvikio_default: Some("easy_threadpool"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// How many event loops the `multi_poll` backend runs.
+            RemoteIoNumReactors remote_io_num_reactors: usize {
+                variables: &["KVIK_REMOTE_IO_NUM_REACTORS", "KVIKIO_REMOTE_IO_NUM_REACTORS"],
+                default: "1",
+                kvikio_default: Some("1"),
+                unit: "event loops",
+                rule: Rule::between(1, 32_768),
+            }
+            /// Whether the `multi_poll` backend gives each chunk or each whole read to the next event loop.
+            RemoteIoReactorDispatch remote_io_reactor_dispatch: RemoteReactorDispatch {
+                variables: &["KVIK_REMOTE_IO_REACTOR_DISPATCH", "KVIKIO_REMOTE_IO_REACTOR_DISPATCH"],
+                default: "per_chunk",
+                kvikio_default: Some("per_chunk"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// The most requests that the `multi_poll` backend has in flight; 0 is no limit.
+            RemoteIoMaxConcurrentRequests remote_io_max_concurrent_requests: usize {
+                variables: &["KVIK_REMOTE_IO_MAX_CONCURRENT_REQUESTS", "KVIKIO_REMOTE_IO_MAX_CONCURRENT_REQUESTS"],
+                default: "256",
+                kvikio_default: Some("256"),
+                unit: "requests",
+                rule: Rule::any(),
+            }
+            /// Whether requests and replies are logged in detail, without secrets.
+            RemoteVerbose remote_verbose: bool {
+                variables: &["KVIK_REMOTE_VERBOSE", "KVIKIO_REMOTE_VERBOSE"],
+                default: "off",
+                kvikio_default: Some("off"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// The user name sent to WebHDFS where the URL names none; empty for none.
+            WebhdfsUsername webhdfs_username: Option<String> {
+                variables: &["KVIK_WEBHDFS_USERNAME", "KVIKIO_WEBHDFS_USERNAME"],
+                default: "",
+                kvikio_default: Some(""),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// What is logged to `log_file` or to stderr: this level and all more serious ones.
+            LogLevel log_level: LogLevel {
+                variables: &["KVIK_LOG_LEVEL", "KVIKIO_LOG_LEVEL"],
+                default: "off",
+                kvikio_default: Some("off"),
+                unit: "",
+                rule: Rule::any(),
+            }
+            /// The file that receives the log, emptied first; empty for stderr.
+            LogFile log_file: Option<PathBuf> {
+                variables: &["KVIK_LOG_FILE", "KVIKIO_LOG_FILE"],
+                default: "",
+                kvikio_default: Some(""),
+                unit: "",
+                rule: Rule::any(),
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+/// What the table says about one setting.
+pub(crate) struct Row {
+    pub(crate) variables: &'static [&'static str],
+    pub(crate) default: &'static str,
+    pub(crate) kvikio_default: Option<&'static str>,
+    pub(crate) unit: &'static str,
+    pub(crate) rule: Rule,
+}
+
+/// What the macro below adds to a [`Row`].
+struct Entry {
+    name: &'static str,
+    sentence: &'static str,
+    row: Row,
+    expected: fn(&Rule) -> String,
+    parses: fn(&OsStr, &Rule) -> bool,
+}
+
+macro_rules! define_keys {
+    ($($(#[doc = $doc:literal])+ $key:ident $name:ident: $kind:ty { $($row:tt)* })*) => {
+        /// One setting. See the [crate documentation](crate) for how its value is found.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Key {
+            $($(#[doc = $doc])+ $key,)*
+        }
+
+        impl Key {
+            /// All settings, in the order of the documentation.
+            pub const ALL: &[Key] = &[$(Key::$key),*];
+
+            fn entry(self) -> &'static Entry {
+                match self {
+                    $(Key::$key => {
+                        static ENTRY: Entry = Entry {
+                            name: stringify!($name),
+                            sentence: concat!($($doc),+),
+                            row: Row { $($row)* },
+                            expected: <$kind as Setting>::expected,
+                            parses: |text, rule| <$kind as Setting>::parse(text, rule).is_some(),
+                        };
+                        &ENTRY
+                    })*
+                }
+            }
+        }
+    };
+}
+settings!(define_keys);
+
+impl Key {
+    /// The name used in the settings file, in Python and by the command: `num_threads`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// The key with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Key> {
+        Key::ALL.iter().copied().find(|key| key.name() == name)
+    }
+
+    /// The environment variables that say this setting, in the order in which they are looked at.
+    #[must_use]
+    pub fn variables(self) -> &'static [&'static str] {
+        self.entry().row.variables
+    }
+
+    /// Our default, in a spelling that a source could use as well.
+    #[must_use]
+    pub fn default(self) -> &'static str {
+        self.entry().row.default
+    }
+
+    /// KvikIO's default; `None` where KvikIO has no such setting.
+    #[must_use]
+    pub fn kvikio_default(self) -> Option<&'static str> {
+        self.entry().row.kvikio_default
+    }
+
+    /// What a number counts: `bytes`, `seconds`, `threads`, ...; empty for words and texts.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        self.entry().row.unit
+    }
+
+    /// What the setting does, in Markdown.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        self.entry().sentence.trim_start()
+    }
+
+    /// Which spellings are values, for error messages and documentation: `a whole number of at least 1`.
+    #[must_use]
+    pub fn expected(self) -> String {
+        (self.entry().expected)(self.rule())
+    }
+
+    pub(crate) fn rule(self) -> &'static Rule {
+        &self.entry().row.rule
+    }
+
+    /// Whether `text` is a value of this setting.
+    pub(crate) fn parses(self, text: &OsStr) -> bool {
+        (self.entry().parses)(text, self.rule())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+fn default_status_codes() -> &'static str {
+    Key::HttpStatusCodes.default()
+}
