@@ -29,7 +29,7 @@ pub(crate) fn stale() -> Done<Option<&'static str>> {
 }
 
 fn configuration() -> String {
-    let page = String::new();
+    let page = kvik_config::reference();
     format!(
         "<!-- Written by `cargo xtask codegen` from crates/kvik-config/src/key.rs. Edit that file, not this one. -->\n\n{}\n",
         page.trim()
