@@ -1,0 +1,336 @@
+//! The files of a run: a fresh folder that is gone afterwards, and a data file whose every byte is known, in it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::loops::size_name;
+use crate::machine;
+use crate::options::{Options, Progress};
+use crate::pattern;
+use crate::race::go_on;
+use crate::trouble::{Doing, Outcome, Trouble};
+
+/// A fresh folder; dropping it, by whichever way a run ends, removes it with all that is in it.
+pub(crate) struct Folder {
+    folder: TempDir,
+    parent: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn make(options: &Options) -> Outcome<Self> {
+        let parent = match &options.dir {
+            Some(directory) => directory.clone(),
+            None => default_directory(),
+        };
+        // The figures name the folder, and a relative one would mean nothing to who reads them later.
+        let parent = parent.canonicalize().doing("find the folder", &parent)?;
+        let folder = tempfile::Builder::new()
+            .prefix("kvik-bench-")
+            .tempdir_in(&parent)
+            .doing("make a folder in", &parent)?;
+        Ok(Self { folder, parent })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn parent(&self) -> &Path {
+        &self.parent
+    }
+
+    /// Removes it now, so that a failure is told.
+    pub(crate) fn remove(self) -> Outcome<()> {
+        let path = self.folder.path().to_owned();
+        self.folder.close().doing("remove", &path)
+    }
+}
+
+/// A temporary folder in memory says nothing about a disk; the working directory usually lies on one.
+fn default_directory() -> PathBuf {
+    let temporary = std::env::temp_dir();
+    if !machine::is_in_memory(&temporary) {
+        return temporary;
+    }
+    match std::env::current_dir() {
+        Ok(here) if !machine::is_in_memory(&here) => here,
+        _ => temporary,
+    }
+}
+
+/// How long the data file may be, and why that is less than what was asked for.
+pub(crate) fn affordable(options: &Options, directory: &Path) -> Outcome<(u64, Vec<String>)> {
+    let mut notes = Vec::new();
+    let mut size = options.size;
+    if size < LEAST {
+        return Err(Trouble::Misuse(format!(
+            "a size of {size} bytes is too small; {} is the least",
+            size_name(LEAST)
+        )));
+    }
+    let free = machine::free_space(directory).doing("ask for free space in", directory)?;
+    // The data file and the file that is written, and a tenth left for others.
+    let for_data = free / 10 * 9 / 2;
+    if for_data < LEAST {
+        return Err(Trouble::NoRoom {
+            directory: directory.to_owned(),
+            free,
+            needed: LEAST * 2 * 10 / 9,
+        });
+    }
+    if for_data < size {
+        size = for_data / STEP * STEP;
+        notes.push(format!(
+            "{} of data, not {}: {} has {} MiB free",
+            size_name(size),
+            size_name(options.size),
+            directory.display(),
+            free >> 20
+        ));
+    }
+    let bound = memory_bound(size);
+    if bound < size {
+        size = bound;
+        let (size, asked) = (size_name(size), size_name(options.size));
+        notes.push(format!(
+            "{size} of data, not {asked}: no more memory is available"
+        ));
+    }
+    Ok((size, notes))
+}
+
+/// `size`, or what memory allows if that is less: the file in the page cache, the target, and room for others.
+pub(crate) fn memory_bound(size: u64) -> u64 {
+    machine::memory_available().map_or(size, |memory| {
+        size.min((memory / 4 / STEP * STEP).max(LEAST))
+    })
+}
+
+/// A file to read from.
+pub(crate) struct Data {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    /// Bytes from its start that are read.
+    pub(crate) len: u64,
+    /// The pattern it holds from its first byte on, if it is ours.
+    pub(crate) seed: Option<u64>,
+}
+
+impl Data {
+    /// Makes the file, of `len` bytes, or of fewer if the disk needs longer than `limit` to take them. On the disk when done.
+    pub(crate) fn make(
+        folder: &Folder,
+        len: u64,
+        limit: Duration,
+        progress: &mut dyn FnMut(Progress<'_>),
+        stop: &AtomicBool,
+    ) -> Outcome<Self> {
+        let path = folder.path().join("data.bin");
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .doing("create", &path)?;
+        let began = Instant::now();
+        let mut written = 0;
+        let mut chunk = vec![0; STEP as usize];
+        while written < len {
+            go_on(stop)?;
+            progress(Progress::Data {
+                path: &path,
+                bytes: written,
+                total: len,
+            });
+            let piece = &mut chunk[..(len - written).min(STEP) as usize];
+            pattern::fill(piece, SEED, written);
+            file.write_all_at(piece, written).doing("write", &path)?;
+            written += piece.len() as u64;
+            // Synced bit by bit, since a page cache takes everything at once and the bill comes at the end.
+            if written.is_multiple_of(SYNC_EVERY) {
+                file.sync_data().doing("sync", &path)?;
+                if began.elapsed() > limit {
+                    break;
+                }
+            }
+        }
+        file.sync_all().doing("sync", &path)?;
+        progress(Progress::Data {
+            path: &path,
+            bytes: written,
+            total: written,
+        });
+        Ok(Self {
+            path,
+            file,
+            len: written,
+            seed: Some(SEED),
+        })
+    }
+
+    /// An existing file of somebody else: at most its first `most` bytes, read only.
+    pub(crate) fn existing(path: &Path, most: u64) -> Outcome<Self> {
+        let file = File::open(path).doing("open", path)?;
+        let len = file.metadata().doing("inspect", path)?.len().min(most);
+        if len < LEAST {
+            return Err(Trouble::Misuse(format!(
+                "{} has {len} bytes; a benchmark needs {} at least",
+                path.display(),
+                size_name(LEAST)
+            )));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            len,
+            seed: None,
+        })
+    }
+
+    /// The position of the first byte of `bytes` that is not what the file holds from its start.
+    pub(crate) fn first_difference(&self, bytes: &[u8]) -> Outcome<Option<u64>> {
+        if let Some(seed) = self.seed {
+            return Ok(pattern::first_difference(bytes, seed, 0).map(|at| at as u64));
+        }
+        let mut reference = vec![0; STEP as usize];
+        for (piece, offset) in bytes
+            .chunks(STEP as usize)
+            .zip((0..).step_by(STEP as usize))
+        {
+            let reference = &mut reference[..piece.len()];
+            self.file
+                .read_exact_at(reference, offset)
+                .doing("read", &self.path)?;
+            if let Some(at) = first_unequal(piece, reference) {
+                return Ok(Some(offset + at as u64));
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(crate) fn first_unequal(a: &[u8], b: &[u8]) -> Option<usize> {
+    if a == b {
+        None
+    } else {
+        a.iter().zip(b).position(|(a, b)| a != b)
+    }
+}
+
+/// The least data that gives every thread of a small machine something to do.
+pub(crate) const LEAST: u64 = 4 << 20;
+/// Sizes are whole multiples of this where they are ours to choose.
+pub(crate) const STEP: u64 = 4 << 20;
+const SYNC_EVERY: u64 = 64 << 20;
+const SEED: u64 = 0x6b76_696b;
+
+// Whoever changes one of these must keep `Data::make` syncing.
+const _: () = assert!(SYNC_EVERY.is_multiple_of(STEP));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(dir: &Path) -> Options {
+        Options {
+            dir: Some(dir.to_owned()),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn the_data_file_holds_its_pattern_and_the_folder_goes() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::make(&options(parent.path())).expect("a folder");
+        let mut told = Vec::new();
+        let mut progress = |now: Progress<'_>| {
+            if let Progress::Data { bytes, total, .. } = now {
+                told.push((bytes, total));
+            }
+        };
+        let len = (9 << 20) + 13;
+        let data = Data::make(
+            &folder,
+            len,
+            Duration::from_secs(60),
+            &mut progress,
+            &AtomicBool::new(false),
+        )
+        .expect("made");
+        let mut content = std::fs::read(&data.path).expect("read back");
+        assert_eq!((content.len() as u64, data.len), (len, len));
+        assert_eq!(data.first_difference(&content).expect("compared"), None);
+        content[5_000_001] ^= 4;
+        assert_eq!(
+            data.first_difference(&content).expect("compared"),
+            Some(5_000_001)
+        );
+        assert_eq!(told.last(), Some(&(len, len)));
+        folder.remove().expect("removed");
+        assert_eq!(std::fs::read_dir(parent.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn a_slow_disk_gets_less_data() {
+        let folder = Folder::make(&Options::default()).expect("a folder");
+        let data = Data::make(
+            &folder,
+            256 << 20,
+            Duration::ZERO,
+            &mut |_| {},
+            &AtomicBool::new(false),
+        )
+        .expect("made");
+        assert_eq!(data.len, SYNC_EVERY);
+    }
+
+    #[test]
+    fn a_stop_while_the_data_is_made_removes_the_folder() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::make(&options(parent.path())).expect("a folder");
+        let stop = AtomicBool::new(true);
+        let outcome = Data::make(&folder, 64 << 20, Duration::MAX, &mut |_| {}, &stop);
+        assert!(matches!(outcome.err(), Some(Trouble::Stopped)));
+        drop(folder);
+        assert_eq!(std::fs::read_dir(parent.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn somebody_elses_file_is_compared_with_what_it_holds() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let mut content = vec![7; LEAST as usize + 3];
+        std::io::Write::write_all(&mut file, &content).expect("written");
+        let data = Data::existing(file.path(), u64::MAX).expect("opened");
+        assert_eq!(data.first_difference(&content).expect("compared"), None);
+        content[LEAST as usize + 2] = 0;
+        assert_eq!(
+            data.first_difference(&content).expect("compared"),
+            Some(LEAST + 2)
+        );
+        assert!(Data::existing(Path::new("missing.bin"), 1 << 30).is_err());
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_refused_and_large_ones_cut_with_a_note() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let with = |size| {
+            affordable(
+                &Options {
+                    size,
+                    ..options(parent.path())
+                },
+                parent.path(),
+            )
+        };
+        assert!(matches!(with(1000), Err(Trouble::Misuse(_))));
+        let (size, notes) = with(1 << 60).expect("cut");
+        assert!(size < 1 << 60 && size.is_multiple_of(STEP));
+        assert!(!notes.is_empty() && notes.iter().all(|note| note.contains("of data, not")));
+        assert_eq!(with(8 << 20).expect("small enough"), (8 << 20, vec![]));
+    }
+}

@@ -1,0 +1,186 @@
+//! What a turn measured, and how turns become a figure, a limit, a ratio and a spread (pure).
+
+use std::fmt;
+
+/// What a case counts a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// 1e9 bytes a second.
+    Gigabytes,
+    /// Calls a second.
+    Operations,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gigabytes => "GB/s",
+            Self::Operations => "ops/s",
+        })
+    }
+}
+
+/// One contender's go in one round: wall clock and CPU seconds of the whole process, and what was moved meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) operations: u64,
+}
+
+impl Turn {
+    fn rate(&self, unit: Unit) -> f64 {
+        // A clock that did not move would make the rate infinite, which neither JSON nor a reader can use.
+        let seconds = self.seconds.max(1e-9);
+        match unit {
+            Unit::Gigabytes => self.bytes as f64 / 1e9 / seconds,
+            Unit::Operations => self.operations as f64 / seconds,
+        }
+    }
+
+    fn cpu_s_per_gb(&self) -> f64 {
+        self.cpu_seconds / (self.bytes.max(1) as f64 / 1e9)
+    }
+}
+
+/// How we stand beside the limit after all rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) value: f64,
+    pub(crate) cpu_s_per_gb: f64,
+    pub(crate) limit: f64,
+    pub(crate) limit_cpu_s_per_gb: f64,
+    pub(crate) ratio: f64,
+    pub(crate) spread: (f64, f64),
+    /// The contender that is the limit: an index into what [`stand`] was given, never 0.
+    pub(crate) limit_index: usize,
+}
+
+/// The standing of contender 0 (ours) against the best of the others (the loops), `turns[contender][round]`.
+///
+/// The limit is the loop with the best median rate. The ratio is taken round by round against that one loop and its median
+/// is the figure, because on a shared machine only what ran in the same round is comparable. `None` without rounds or loops.
+pub(crate) fn stand(turns: &[Vec<Turn>], unit: Unit) -> Option<Standing> {
+    let (ours, loops) = turns.split_first()?;
+    let rates = |turns: &[Turn]| turns.iter().map(|turn| turn.rate(unit)).collect::<Vec<_>>();
+    let cpu = |turns: &[Turn]| median(&turns.iter().map(Turn::cpu_s_per_gb).collect::<Vec<_>>());
+
+    let (best, limit) = loops
+        .iter()
+        .enumerate()
+        .filter_map(|(index, turns)| Some((index, median(&rates(turns))?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let ratios: Vec<f64> = rates(ours)
+        .iter()
+        .zip(rates(&loops[best]))
+        .map(|(ours, limit)| ours / limit)
+        .collect();
+    Some(Standing {
+        value: median(&rates(ours))?,
+        cpu_s_per_gb: cpu(ours)?,
+        limit,
+        limit_cpu_s_per_gb: cpu(&loops[best])?,
+        ratio: median(&ratios)?,
+        spread: spread(&ratios)?,
+        limit_index: best + 1,
+    })
+}
+
+/// The middle value, or the mean of the two middle ones; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+    }
+}
+
+/// The least and the greatest value; `None` of nothing.
+pub(crate) fn spread(values: &[f64]) -> Option<(f64, f64)> {
+    let first = *values.first()?;
+    Some(values.iter().fold((first, first), |(low, high), &value| {
+        (low.min(value), high.max(value))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(seconds: f64, cpu_seconds: f64) -> Turn {
+        Turn {
+            seconds,
+            cpu_seconds,
+            bytes: 2_000_000_000,
+            operations: 1000,
+        }
+    }
+
+    #[test]
+    fn the_median_of_odd_even_and_no_values() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn one_wild_round_does_not_move_the_median() {
+        assert_eq!(median(&[1.0, 1.1, 0.9, 1.0, 900.0]), Some(1.0));
+    }
+
+    #[test]
+    fn the_spread_is_the_least_and_the_greatest() {
+        assert_eq!(spread(&[2.0, 0.5, 1.0]), Some((0.5, 2.0)));
+        assert_eq!(spread(&[1.5]), Some((1.5, 1.5)));
+        assert_eq!(spread(&[]), None);
+    }
+
+    #[test]
+    fn the_limit_is_the_loop_with_the_best_median_and_ratios_are_taken_round_by_round() {
+        let ours = vec![turn(1.0, 1.0), turn(2.0, 1.0), turn(4.0, 3.0)]; // 2, 1, 0.5 GB/s
+        let slow = vec![turn(0.1, 0.1), turn(4.0, 1.0), turn(4.0, 1.0)]; // one lucky round, median 0.5
+        let best = vec![turn(0.5, 1.0), turn(1.0, 2.0), turn(1.0, 2.0)]; // 4, 2, 2
+        let standing =
+            stand(&[ours, slow, best], Unit::Gigabytes).expect("three rounds of three contenders");
+        assert_eq!(standing.limit_index, 2);
+        assert_eq!(standing.value, 1.0);
+        assert_eq!(standing.limit, 2.0);
+        assert_eq!(standing.ratio, 0.5);
+        assert_eq!(standing.spread, (0.25, 0.5));
+        assert_eq!(standing.cpu_s_per_gb, 0.5);
+        assert_eq!(standing.limit_cpu_s_per_gb, 1.0);
+    }
+
+    #[test]
+    fn operations_are_counted_in_operations_and_cpu_still_in_gigabytes() {
+        let standing = stand(
+            &[vec![turn(0.5, 1.0)], vec![turn(0.25, 1.0)]],
+            Unit::Operations,
+        )
+        .expect("one round");
+        assert_eq!(
+            (standing.value, standing.limit, standing.ratio),
+            (2000.0, 4000.0, 0.5)
+        );
+        assert_eq!(standing.cpu_s_per_gb, 0.5);
+    }
+
+    #[test]
+    fn no_rounds_or_no_loops_is_no_standing() {
+        assert_eq!(stand(&[], Unit::Gigabytes), None);
+        assert_eq!(stand(&[vec![turn(1.0, 1.0)]], Unit::Gigabytes), None);
+        assert_eq!(stand(&[vec![], vec![]], Unit::Gigabytes), None);
+    }
+
+    #[test]
+    fn a_clock_that_did_not_move_still_gives_finite_figures() {
+        let still = vec![turn(0.0, 0.0)];
+        let standing = stand(&[still.clone(), still], Unit::Gigabytes).expect("one round");
+        assert!(standing.value.is_finite() && standing.ratio.is_finite());
+    }
+}

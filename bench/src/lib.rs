@@ -1,0 +1,43 @@
+//! Benchmarks of kvik that say what they are worth: every figure stands beside a limit measured in the same minute.
+//!
+//! A case has contenders: kvik, and the plain loops that were written for this one job and are its limit. In every round each
+//! of them runs once, and the ratio is taken round by round, because on a shared machine only what ran side by side can be
+//! compared. Bytes are compared, too: a wrong one is an error, never a slow case.
+//!
+//! ```text
+//! default_suite, file_suite -> session -> race -> scenes -> kvik, or a loop
+//!                                            \-> figures -> report -> table, JSON
+//! ```
+//!
+//! The command `kvik bench` is made of this. Start with [`default_suite`] and [`Options`]; a [`Report`] prints as a table
+//! and serializes as JSON.
+//!
+//! Not here: comparisons with other libraries, and thresholds below which a build fails. No benchmark is a timed test.
+
+mod data;
+mod figures;
+mod loops;
+mod machine;
+mod memory;
+mod options;
+mod ours;
+mod pattern;
+mod race;
+mod report;
+mod scenes;
+mod session;
+mod streaming;
+mod suite;
+mod table;
+mod thresholds;
+mod trouble;
+
+pub use machine::Machine;
+pub use options::{Options, Progress};
+pub use report::{Case, NotRun, Report};
+pub use suite::{default_suite, file_suite};
+pub use thresholds::Threshold;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

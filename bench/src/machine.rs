@@ -1,0 +1,201 @@
+//! The machine under the figures: what a reader needs to know to compare them with others.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+/// Where and on what the figures were measured.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Machine {
+    /// The name of the CPU as the kernel gives it; empty if it gives none.
+    pub cpu: String,
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Runnable threads of the whole machine when the run began, averaged over a minute. Well above zero means that
+    /// somebody else was using it.
+    pub load: f64,
+    /// The folder in which the files lay.
+    pub directory: String,
+    /// The file system of that folder.
+    pub file_system: String,
+    /// The length of the data file in bytes.
+    pub data: u64,
+    /// Threads that kvik used at most.
+    pub threads: usize,
+    /// The version of kvik.
+    pub version: String,
+}
+
+impl Machine {
+    pub(crate) fn look(directory: &Path, data: u64, threads: usize) -> Self {
+        let proc =
+            |name: &str| std::fs::read_to_string(Path::new("/proc").join(name)).unwrap_or_default();
+        Self {
+            cpu: field(&proc("cpuinfo"), "model name").unwrap_or_default(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: kibibytes(&proc("meminfo"), "MemTotal").unwrap_or(0),
+            kernel: proc("sys/kernel/osrelease").trim().to_owned(),
+            load: proc("loadavg")
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0.0),
+            directory: directory.display().to_string(),
+            file_system: file_system(directory),
+            data,
+            threads,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// Memory that can be had without swapping, in bytes, by the kernel's estimate and this process's control groups.
+/// `None` if nobody says.
+pub(crate) fn memory_available() -> Option<u64> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let free = read(Path::new("/proc/meminfo")).and_then(|text| kibibytes(&text, "MemAvailable"));
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let root = Path::new("/sys/fs/cgroup");
+    let own = groups
+        .lines()
+        .find_map(|line| line.strip_prefix("0::/"))
+        .unwrap_or_default();
+    // A group is held to the limits of all groups around it. The file is missing in the root group and says "max" where
+    // there is no limit. Version 1 has one limit that matters, in a file of another name.
+    let limits = root
+        .join(own)
+        .ancestors()
+        .map(|group| group.join("memory.max"))
+        .collect::<Vec<_>>();
+    let version_1 = root.join("memory/memory.limit_in_bytes");
+    let limit = limits
+        .iter()
+        .chain([&version_1])
+        .filter_map(|path| read(path)?.trim().parse::<u64>().ok())
+        .min();
+    free.into_iter().chain(limit).min()
+}
+
+/// The name of the file system under `path`, or its number if it is one we have no name for.
+pub(crate) fn file_system(path: &Path) -> String {
+    match statfs_type(path) {
+        Some(number) => match FILE_SYSTEMS.iter().find(|row| row.0 == number) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!("{number:#x}"),
+        },
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Whether files under `path` are kept in memory, so that there is no disk to measure.
+pub(crate) fn is_in_memory(path: &Path) -> bool {
+    matches!(file_system(path).as_str(), "tmpfs" | "ramfs")
+}
+
+/// Bytes that this user may still write under `path`.
+pub(crate) fn free_space(path: &Path) -> std::io::Result<u64> {
+    let path = c_path(path)?;
+    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: a NUL-terminated path and a pointer to a whole `statvfs`, both alive during the call.
+    let status = unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) };
+    if status != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: zeroed first, filled by the call since; all its fields are integers.
+    let answer = unsafe { answer.assume_init() };
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+fn statfs_type(path: &Path) -> Option<u32> {
+    let path = c_path(path).ok()?;
+    let mut answer = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: a NUL-terminated path and a pointer to a whole `statfs`, both alive during the call.
+    let status = unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) };
+    // SAFETY: zeroed first; all its fields are integers, so it is valid whether the call filled it or not.
+    let answer = unsafe { answer.assume_init() };
+    // The kernel's numbers have 32 bits; the field's type and sign differ between C libraries.
+    (status == 0).then_some(answer.f_type as u32)
+}
+
+fn c_path(path: &Path) -> std::io::Result<std::ffi::CString> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(std::ffi::CString::new(path.as_os_str().as_bytes())?)
+}
+
+/// The value of the first line `key : value`.
+fn field(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+fn kibibytes(text: &str, key: &str) -> Option<u64> {
+    field(text, key)?
+        .strip_suffix(" kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}
+
+/// `statfs` numbers from statfs(2) and the kernel's magic.h.
+const FILE_SYSTEMS: [(u32, &str); 16] = [
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0x794c_7630, "overlay"),
+    (0x2fc1_2fc1, "zfs"),
+    (0xf2f5_2010, "f2fs"),
+    (0x6969, "nfs"),
+    (0xff53_4d42, "cifs"),
+    (0x6573_5546, "fuse"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "ceph"),
+    (0x0bd0_0bd0, "lustre"),
+    (0x4750_4653, "gpfs"),
+    (0xca45_1a4e, "bcachefs"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_proc_files_are_found() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: A CPU: with a colon\nmodel name\t: second\n";
+        assert_eq!(
+            field(cpuinfo, "model name").as_deref(),
+            Some("A CPU: with a colon")
+        );
+        let meminfo = "MemTotal:       24689012 kB\nHugePages_Total:       0\n";
+        assert_eq!(kibibytes(meminfo, "MemTotal"), Some(24_689_012 * 1024));
+        assert_eq!(kibibytes(meminfo, "HugePages_Total"), None);
+        assert_eq!(kibibytes(meminfo, "MemAvailable"), None);
+    }
+
+    #[test]
+    fn this_machine_has_memory_space_and_a_file_system() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert!(memory_available().is_some_and(|bytes| bytes > 1 << 20));
+        assert!(free_space(folder.path()).expect("statvfs") > 0);
+        assert_ne!(file_system(folder.path()), "unknown");
+        let machine = Machine::look(folder.path(), 7, 2);
+        assert!(machine.memory > 1 << 20 && machine.cpus > 0 && !machine.kernel.is_empty());
+        assert!(machine.load.is_finite());
+    }
+
+    #[test]
+    fn proc_and_missing_folders_are_told_apart_from_disks() {
+        assert!(free_space(Path::new("/no/such/folder")).is_err());
+        assert_eq!(file_system(Path::new("/no/such/folder")), "unknown");
+        assert_eq!(file_system(Path::new("/proc")), "0x9fa0");
+    }
+}

@@ -1,0 +1,284 @@
+//! What the cases of one run share: the folder, the data, the memory, and the growing report.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::data::{self, Data, Folder};
+use crate::figures::{self, Unit};
+use crate::loops::{CHUNK, ReadLoop, WriteLoop};
+use crate::machine::{Machine, file_system, is_in_memory};
+use crate::memory::Pages;
+use crate::options::{Options, Progress};
+use crate::ours::{self, Ours};
+use crate::race::{self, Scene};
+use crate::report::{Case, NotRun, Report};
+use crate::scenes::{Cache, ReadScene, SmallScene, WriteScene};
+use crate::trouble::{Doing, Outcome, Trouble};
+
+/// One case of a suite.
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// Its share of the run's time, against the others' shares.
+    pub(crate) weight: f64,
+    pub(crate) kind: Kind,
+}
+
+/// What a case does.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// One large read, to `page_offset` bytes past a page boundary.
+    Read {
+        cache: Cache,
+        page_offset: usize,
+        threads: Vec<usize>,
+        task_size: Option<u64>,
+        ours: Option<usize>,
+    },
+    /// One large write.
+    Write { sync: bool },
+    /// Many small reads.
+    Small { size: usize },
+}
+
+pub(crate) struct Session<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) progress: &'a mut dyn FnMut(Progress<'_>),
+    pub(crate) stop: &'a AtomicBool,
+    /// `None` where the data is a file of somebody else.
+    folder: Option<Folder>,
+    pub(crate) data: Data,
+    pages: Pages,
+    /// Of kvik, and of the loops with several.
+    pub(crate) threads: usize,
+    pub(crate) report: Report,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn begin(
+        options: &'a Options,
+        progress: &'a mut dyn FnMut(Progress<'_>),
+        stop: &'a AtomicBool,
+    ) -> Outcome<Self> {
+        if options.rounds == 0 {
+            return Err(Trouble::Misuse(
+                "the number of rounds must be positive".into(),
+            ));
+        }
+        let threads = ours::threads(options)?;
+        let (folder, data, directory, mut notes) = match &options.file {
+            Some(path) => {
+                let most = data::memory_bound(options.size);
+                let data = Data::existing(path, most)?;
+                let note = format!(
+                    "read only, the first {} bytes of {}",
+                    data.len,
+                    path.display()
+                );
+                (None, data, path.clone(), vec![note])
+            }
+            None => {
+                let folder = Folder::make(options)?;
+                let (size, mut notes) = data::affordable(options, folder.parent())?;
+                let data = Data::make(&folder, size, DATA_TIME, progress, stop)?;
+                if data.len < size {
+                    notes.push(format!(
+                        "{} MiB of data: this disk takes no more in {DATA_TIME:?}",
+                        data.len >> 20
+                    ));
+                }
+                let parent = folder.parent().to_owned();
+                (Some(folder), data, parent, notes)
+            }
+        };
+        let machine = Machine::look(&directory, data.len, threads);
+        if machine.load > BUSY {
+            notes.push(format!(
+                "others were using this machine (load {:.1}): trust the ratios, not the rates",
+                machine.load
+            ));
+        }
+        let pages =
+            Pages::new(data.len as usize + PAGE_OFFSETS).doing("get memory to read", &data.path)?;
+        let report = Report {
+            machine,
+            cases: vec![],
+            not_run: vec![],
+            thresholds: vec![],
+            notes,
+        };
+        Ok(Self {
+            options,
+            progress,
+            stop,
+            folder,
+            data,
+            pages,
+            threads,
+            report,
+        })
+    }
+
+    /// Runs every entry that was asked for; an error is one that makes the whole run worthless.
+    pub(crate) fn run(&mut self, entries: &[Entry]) -> Outcome<()> {
+        let weights: f64 = entries.iter().map(|entry| entry.weight).sum();
+        let wanted: Vec<_> = entries
+            .iter()
+            .filter(|entry| self.options.wants(&entry.name))
+            .collect();
+        let total = wanted.len();
+        for (index, entry) in wanted.into_iter().enumerate() {
+            (self.progress)(Progress::Begun {
+                name: &entry.name,
+                number: index + 1,
+                total,
+            });
+            let budget = self.options.budget.mul_f64(entry.weight / weights);
+            match self.measure(entry, budget) {
+                Ok(case) => {
+                    (self.progress)(Progress::Done { case: &case });
+                    self.report.cases.push(case);
+                }
+                Err(trouble) if trouble.ends_only_the_case() => {
+                    let reason = trouble.to_string();
+                    (self.progress)(Progress::NotRun {
+                        name: &entry.name,
+                        reason: &reason,
+                    });
+                    self.report.not_run.push(NotRun {
+                        name: entry.name.clone(),
+                        reason,
+                    });
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the files and hands out the report.
+    pub(crate) fn end(self) -> Outcome<Report> {
+        if let Some(folder) = self.folder {
+            folder.remove()?;
+        }
+        Ok(self.report)
+    }
+
+    fn measure(&mut self, entry: &Entry, budget: Duration) -> Outcome<Case> {
+        let len = self.data.len as usize;
+        let name = entry.name.as_str();
+        let Self {
+            options,
+            data,
+            pages,
+            threads,
+            ..
+        } = self;
+        let how = ours::how(options.threads, options.task_size);
+        let mut scene: Box<dyn Scene + '_> = match &entry.kind {
+            Kind::Read {
+                cache,
+                page_offset,
+                threads,
+                task_size,
+                ours,
+            } => {
+                let chunk = task_size.map_or(CHUNK, |size| size as usize);
+                let loops = match cache {
+                    Cache::Hot => ReadLoop::hot(chunk, threads, data.seed.is_some()),
+                    Cache::Cold if is_in_memory(&data.path) => return Err(no_disk(&data.path)),
+                    Cache::Cold => ReadLoop::cold(chunk, threads),
+                };
+                let how = if ours.is_some() {
+                    ours::how(*ours, *task_size)
+                } else {
+                    how
+                };
+                let ours = Ours::open(&data.path, how)?;
+                Box::new(ReadScene::new(
+                    name,
+                    data,
+                    pages.view_mut(*page_offset, len),
+                    *cache,
+                    ours,
+                    loops,
+                )?)
+            }
+            Kind::Write { sync } => {
+                let Some(folder) = &self.folder else {
+                    return Err(Trouble::Unfit("files of others are only read".into()));
+                };
+                let path = folder.path().join("written.bin");
+                if *sync && is_in_memory(folder.path()) {
+                    return Err(no_disk(&path));
+                }
+                let ours = Ours::create(&path, how)?;
+                let loops = counts(*threads)
+                    .into_iter()
+                    .map(|threads| WriteLoop { threads })
+                    .collect();
+                let source = pages.view_mut(0, len.min(MOST_WRITTEN));
+                Box::new(WriteScene::new(name, &path, source, *sync, ours, loops)?)
+            }
+            Kind::Small { size } => Box::new(SmallScene::new(
+                name,
+                data,
+                *size,
+                Ours::open(&data.path, how)?,
+            )?),
+        };
+        let unit = if matches!(entry.kind, Kind::Small { .. }) {
+            Unit::Operations
+        } else {
+            Unit::Gigabytes
+        };
+
+        let (rounds, progress) = (options.rounds, &mut self.progress);
+        let mut each_round = |round| {
+            progress(Progress::Round {
+                name,
+                number: round + 1,
+                total: rounds,
+            })
+        };
+        let turns = race::run(scene.as_mut(), rounds, budget, self.stop, &mut each_round)?;
+
+        let bytes = turns.iter().flatten().next().map_or(0, |turn| turn.bytes);
+        let contenders = scene.contenders();
+        figures::stand(&turns, unit)
+            .and_then(|standing| {
+                Case::new(
+                    (name, &entry.title),
+                    unit,
+                    &standing,
+                    (&contenders, rounds, bytes),
+                )
+            })
+            .ok_or_else(|| Trouble::Unfit("the figures are not finite".into()))
+    }
+}
+
+fn no_disk(path: &std::path::Path) -> Trouble {
+    Trouble::Unfit(format!(
+        "files of {} are kept in memory: there is no disk to measure",
+        file_system(path)
+    ))
+}
+
+/// One thread, and as many as kvik uses.
+pub(crate) fn counts(threads: usize) -> Vec<usize> {
+    if threads == 1 {
+        vec![1]
+    } else {
+        vec![1, threads]
+    }
+}
+
+/// Room for a view that does not begin at a page.
+const PAGE_OFFSETS: usize = 4096;
+// Large enough for any cache, small enough to be written to a slow disk some twenty times within the minute.
+const MOST_WRITTEN: usize = 512 << 20;
+// Making the data is part of the minute that a run takes.
+const DATA_TIME: Duration = Duration::from_secs(8);
+// An idle machine shows less even while it compiles the last file.
+const BUSY: f64 = 0.7;

@@ -1,0 +1,190 @@
+//! The two suites: which cases `kvik bench` and `kvik bench file` run.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::loops::size_name;
+use crate::options::{Options, Progress};
+use crate::report::Report;
+use crate::scenes::Cache;
+use crate::session::{Entry, Kind, Session, counts};
+use crate::thresholds;
+use crate::trouble::{Outcome, Trouble};
+
+/// What `kvik bench` runs with nothing else said, in about a minute: large host reads hot, hot at numpy's place within a
+/// page, and cold; writes into the page cache and to the disk; small random reads.
+///
+/// It makes its own files in a fresh folder and removes them, whichever way it ends. `stop` is looked at between turns, a
+/// turn being a second at most.
+///
+/// # Errors
+/// `Cancelled` once `stop` is raised; `Misuse` for options that contradict themselves or name no case; `StorageFull` where
+/// there is no room for the smallest run; the kind of the operating system's error if the files cannot be made; `Internal`
+/// if bytes came out wrong. A case that cannot be run here is no error: it is in [`Report::not_run`].
+///
+/// # Example: a run of a second that writes its table to the standard output
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use std::time::Duration;
+///
+/// let options = kvik_bench::Options {
+///     size: 8 << 20,
+///     rounds: 1,
+///     budget: Duration::from_millis(500),
+///     cases: vec!["host-read-hot".into()],
+///     ..Default::default()
+/// };
+/// let report = kvik_bench::default_suite(&options, &mut |_| {}, &AtomicBool::new(false))?;
+/// assert_eq!(report.cases[0].unit, "GB/s");
+/// println!("{report}");
+/// # Ok::<(), kvik::Error>(())
+/// ```
+pub fn default_suite(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &AtomicBool,
+) -> kvik::Result<Report> {
+    if options.file.is_some() {
+        return Err(Trouble::Misuse(
+            "the default suite makes its own file; `kvik bench file` reads one".into(),
+        )
+        .into());
+    }
+    Ok(run(options, progress, stop, &default_entries)?)
+}
+
+/// What `kvik bench file` runs: large reads by every number of threads with every task size, hot and cold, on
+/// [`Options::file`], which is only read, or on a file of our own.
+///
+/// A case named `thresholds` is run only when [`Options::cases`] has exactly that word: at which sizes a hot read is faster
+/// on several threads, in [`Report::thresholds`].
+///
+/// # Errors
+/// As [`default_suite`]; also those of opening [`Options::file`], and `Misuse` if it is shorter than 4 MiB.
+pub fn file_suite(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &AtomicBool,
+) -> kvik::Result<Report> {
+    Ok(run(options, progress, stop, &file_entries)?)
+}
+
+fn run(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &AtomicBool,
+    entries: &dyn Fn(&Options, usize) -> Vec<Entry>,
+) -> Outcome<Report> {
+    let threads = crate::ours::threads(options)?;
+    let entries = entries(options, threads);
+    let thresholds = options.cases.iter().any(|name| name == thresholds::NAME);
+    if !thresholds && !entries.iter().any(|entry| options.wants(&entry.name)) {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        let asked = options.cases.join(", ");
+        return Err(Trouble::Misuse(format!(
+            "no case is called {asked}; there are {}",
+            names.join(", ")
+        )));
+    }
+    let mut session = Session::begin(options, progress, stop)?;
+    session.run(&entries)?;
+    if thresholds {
+        session.report.thresholds = thresholds::measure(&session)?;
+    }
+    session.end()
+}
+
+fn default_entries(_: &Options, threads: usize) -> Vec<Entry> {
+    let read = |cache, page_offset| Kind::Read {
+        cache,
+        page_offset,
+        threads: counts(threads),
+        task_size: None,
+        ours: None,
+    };
+    let entry = |name: &str, title: &str, weight, kind| Entry {
+        name: name.into(),
+        title: title.into(),
+        weight,
+        kind,
+    };
+    vec![
+        entry(
+            "host-read-hot",
+            "one large read out of the page cache, target at a page boundary",
+            9.0,
+            read(Cache::Hot, 0),
+        ),
+        entry(
+            "host-read-hot-offset-16",
+            "the same, target 16 bytes past a page boundary, where numpy puts large arrays",
+            9.0,
+            read(Cache::Hot, 16),
+        ),
+        entry(
+            "host-read-cold",
+            "one large read from the disk, buffered",
+            9.0,
+            read(Cache::Cold, 0),
+        ),
+        entry(
+            "host-write",
+            "one large write into the page cache",
+            7.0,
+            Kind::Write { sync: false },
+        ),
+        entry(
+            "host-write-sync",
+            "the same, with fdatasync",
+            8.0,
+            Kind::Write { sync: true },
+        ),
+        entry(
+            "host-read-4k",
+            "random reads of 4 KiB out of the page cache, one thread",
+            3.0,
+            Kind::Small { size: 4 << 10 },
+        ),
+        entry(
+            "host-read-64k",
+            "random reads of 64 KiB out of the page cache, one thread",
+            3.0,
+            Kind::Small { size: 64 << 10 },
+        ),
+    ]
+}
+
+fn file_entries(options: &Options, threads: usize) -> Vec<Entry> {
+    let mut all_threads = match options.threads {
+        Some(threads) => vec![threads],
+        // Half and twice of what kvik would use, so that one sees whether its choice is right here.
+        None => vec![1, threads.div_ceil(2), threads, threads * 2],
+    };
+    all_threads.dedup();
+    let task_sizes = options
+        .task_size
+        .map_or_else(|| vec![1 << 20, 4 << 20, 16 << 20], |size| vec![size]);
+    let mut entries = Vec::new();
+    for (cache, word) in [(Cache::Hot, "hot"), (Cache::Cold, "cold")] {
+        for &threads in &all_threads {
+            for &task_size in &task_sizes {
+                let short = size_name(task_size).replace(' ', "");
+                entries.push(Entry {
+                    name: format!("{word}-threads-{threads}-task-{short}"),
+                    title: format!(
+                        "one large read, {word}, {threads} threads, tasks of {}",
+                        size_name(task_size)
+                    ),
+                    weight: if cache == Cache::Hot { 1.0 } else { 1.5 },
+                    kind: Kind::Read {
+                        cache,
+                        page_offset: 0,
+                        threads: vec![threads],
+                        task_size: Some(task_size),
+                        ours: Some(threads),
+                    },
+                });
+            }
+        }
+    }
+    entries
+}
