@@ -1,0 +1,214 @@
+//! Which engines a file may use, and why: a decision of facts alone.
+//!
+//! The wish (compat mode, engine preference) and the facts go in, a [`Route`] or the error that names the failed check comes out.
+//! Nothing is asked of the machine here.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use kvik_config::CompatMode;
+
+use crate::engine::EngineKind;
+use crate::error::{Error, ErrorKind, Op, Result};
+
+/// Which engine a caller asks for, among those that the compat mode leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EnginePreference {
+    /// Whichever fits each call best.
+    #[default]
+    Auto,
+    /// This one and no other.
+    Only(EngineKind),
+}
+
+/// The facts that decide.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The first check that cuFile failed: a clause without a stop.
+    pub(crate) without_cufile: Cow<'static, str>,
+}
+
+impl Facts {
+    /// What is known before any machine or file was asked.
+    pub(crate) fn of_this_build() -> Facts {
+        Facts {
+            without_cufile: Cow::Borrowed("not in this build"),
+        }
+    }
+}
+
+/// The engines that a handle may use and those that it may not, each with the reason.
+///
+/// A handle fixes this set when it is opened; each call picks among the allowed ones. `Display` is what `kvik stat` and `kvik doctor`
+/// show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Route {
+    /// The compat mode it was resolved from: `off`, `on` or `auto`.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub wanted: CompatMode,
+    /// The engines that may be used, the preferred one first. Never empty.
+    pub allowed: Vec<Allowed>,
+    /// Those that may not.
+    pub ruled_out: Vec<RuledOut>,
+}
+
+/// An engine of a [`Route`] that may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Allowed {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Why, in a clause without a stop.
+    pub why: Cow<'static, str>,
+}
+
+/// A way that a [`Route`] does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RuledOut {
+    /// Its name; it may be no engine of this build.
+    pub engine: Cow<'static, str>,
+    /// Why not, in a clause without a stop.
+    pub why: Cow<'static, str>,
+}
+
+impl Route {
+    /// Whether `engine` may be used.
+    #[must_use]
+    pub fn allows(&self, engine: EngineKind) -> bool {
+        self.allowed.iter().any(|allowed| allowed.engine == engine)
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "compat mode {}", self.wanted)?;
+        for Allowed { engine, why } in &self.allowed {
+            write!(f, "\n  {:10}allowed: {why}", engine.to_string())?;
+        }
+        for RuledOut { engine, why } in &self.ruled_out {
+            write!(f, "\n  {engine:10}ruled out: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Decides which engines a file may use.
+///
+/// # Errors
+/// `GdsUnavailable`: cuFile was required (`CompatMode::Off`) and cannot be used; the text names the check that failed.
+pub(crate) fn resolve(
+    wanted: CompatMode,
+    preference: EnginePreference,
+    facts: &Facts,
+) -> Result<Route> {
+    let cufile = match wanted {
+        CompatMode::Off => {
+            let why = format!(
+                "the compat mode OFF requires cuFile, which is {}",
+                facts.without_cufile
+            );
+            return Err(Error::new(ErrorKind::GdsUnavailable, Op::Open, why));
+        }
+        CompatMode::On => Cow::Borrowed("the compat mode ON leaves it alone"),
+        CompatMode::Auto => facts.without_cufile.clone(),
+    };
+    let why = match preference {
+        EnginePreference::Auto => "works on every file system",
+        EnginePreference::Only(EngineKind::Posix) => "asked for by the caller",
+    };
+    Ok(Route {
+        wanted,
+        allowed: vec![Allowed {
+            engine: EngineKind::Posix,
+            why: Cow::Borrowed(why),
+        }],
+        ruled_out: vec![RuledOut {
+            engine: Cow::Borrowed("cuFile"),
+            why: cufile,
+        }],
+    })
+}
+
+#[cfg(feature = "serde")]
+fn as_text<S: serde::Serializer>(mode: &CompatMode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(
+        wanted: CompatMode,
+        preference: EnginePreference,
+        without_cufile: &'static str,
+        expected: &str,
+    ) {
+        let facts = Facts {
+            without_cufile: Cow::Borrowed(without_cufile),
+        };
+        let text = match resolve(wanted, preference, &facts) {
+            Ok(route) => {
+                assert!(route.allows(EngineKind::Posix));
+                assert_eq!(route.wanted, wanted);
+                route.to_string()
+            }
+            Err(error) => {
+                assert_eq!(
+                    (error.kind(), error.op()),
+                    (ErrorKind::GdsUnavailable, Op::Open)
+                );
+                error.to_string()
+            }
+        };
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn on_and_auto_take_posix_and_off_names_the_failed_check() {
+        use CompatMode::{Auto, Off, On};
+        use EnginePreference::Only;
+        check(
+            Auto,
+            EnginePreference::Auto,
+            "not in this build",
+            "compat mode auto\n  posix     allowed: works on every file system\n  cuFile    ruled out: not in this build",
+        );
+        check(
+            Auto,
+            Only(EngineKind::Posix),
+            "not usable under WSL",
+            "compat mode auto\n  posix     allowed: asked for by the caller\n  cuFile    ruled out: not usable under WSL",
+        );
+        check(
+            On,
+            EnginePreference::Auto,
+            "not in this build",
+            "compat mode on\n  posix     allowed: works on every file system\n  cuFile    ruled out: the compat mode ON leaves it alone",
+        );
+        check(
+            Off,
+            EnginePreference::Auto,
+            "not in this build",
+            "open: the compat mode OFF requires cuFile, which is not in this build; set the compat mode to AUTO or ON",
+        );
+        check(
+            Off,
+            Only(EngineKind::Posix),
+            "not usable under WSL",
+            "open: the compat mode OFF requires cuFile, which is not usable under WSL; set the compat mode to AUTO or ON",
+        );
+    }
+
+    #[test]
+    fn this_build_says_that_cufile_is_not_in_it() {
+        assert_eq!(Facts::of_this_build().without_cufile, "not in this build");
+    }
+}

@@ -1,0 +1,78 @@
+//! What moves the bytes of one task: a completion-shaped trait, so that one worker can keep many tasks in flight.
+//!
+//! A worker opens a [`Lane`] on the [`Engine`], starts as many tasks as the lane has room for, and polls for completions.
+//! An engine for which a task is one blocking call completes it in `start`; one with a queue in the kernel or on a
+//! device completes it later.
+
+pub(crate) mod posix;
+
+use std::fmt;
+
+use kvik_stats::Backend;
+
+use crate::corridor::{Task, Window};
+use crate::error::Result;
+
+/// A way to move bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "lowercase")
+)]
+#[non_exhaustive]
+pub enum EngineKind {
+    /// `pread(2)` and `pwrite(2)` through the page cache.
+    Posix,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Posix => "posix",
+        })
+    }
+}
+
+/// Moves the bytes of tasks between one object and memory.
+pub trait Engine: Send + Sync + 'static {
+    /// Under which name its bytes are counted.
+    fn backend(&self) -> Backend;
+
+    /// Opens a lane for one worker.
+    ///
+    /// # Errors
+    /// What the engine needs for a lane is not to be had: memory, a ring, a connection.
+    fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>>;
+}
+
+/// One worker's queue of tasks on an [`Engine`].
+///
+/// Dropping a lane waits for what is in flight: afterwards nobody touches a window that was given to it.
+pub trait Lane<'w> {
+    /// How many more tasks may be started now. At least 1 when nothing is in flight.
+    fn room(&self) -> usize;
+
+    /// How many tasks were started and not yet handed back by `poll`.
+    fn in_flight(&self) -> usize;
+
+    /// Starts `task` on its window. There is room, and the window is as long as the task.
+    fn start(&mut self, task: Task, window: Window<'w>);
+
+    /// Moves finished tasks to `done`; waits for at least one when any is in flight.
+    fn poll(&mut self, done: &mut Vec<Completion<'w>>);
+}
+
+/// A finished task.
+#[derive(Debug)]
+pub struct Completion<'w> {
+    /// The task.
+    pub task: Task,
+    /// Its window, with the bytes in it.
+    pub window: Window<'w>,
+    /// How many bytes were moved, and why it stopped if not all of them were. A read that is short without an error met
+    /// the end of the data.
+    pub moved: usize,
+    /// What stopped the task; the transfer adds operation, place and range.
+    pub error: Option<crate::Error>,
+}

@@ -1,0 +1,413 @@
+//! One error for all doors: what was being done, to what, how far it came, why it stopped, and what to do next.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+
+/// `Result` with the [`Error`] of all kvik crates.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// What went wrong, as far as a program may want to decide on it. The text of the [`Error`] has the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No such file. Nothing was moved.
+    NotFound,
+    /// The operating system refuses it to this user, or the handle was not opened for it.
+    PermissionDenied,
+    /// The file was to be created anew and is there already.
+    AlreadyExists,
+    /// A directory was named where a file is needed.
+    IsADirectory,
+    /// A FIFO, socket or terminal: it has no offsets to read at.
+    NotSeekable,
+    /// The data ended before the range asked for did.
+    UnexpectedEof,
+    /// The file system, the quota or the file size limit is exhausted.
+    StorageFull,
+    /// The limit of open descriptors of the process or the machine is reached.
+    TooManyOpenFiles,
+    /// Memory, or a limit on locked memory or threads, is exhausted.
+    OutOfMemory,
+    /// The deadline of the call passed. What had not started was cancelled.
+    TimedOut,
+    /// The transfer was cancelled by its owner.
+    Cancelled,
+    /// The object changed while it was being read; the bytes in the target are not to be used.
+    Changed,
+    /// The kernel, the file system or this build cannot do it.
+    Unsupported,
+    /// cuFile was required and is not usable here; the text names the check that failed.
+    GdsUnavailable,
+    /// The arguments contradict each other. Fix the call; trying again cannot help.
+    Misuse,
+    /// A setting holds a value that cannot be used; the text names it and where it came from.
+    Config,
+    /// The transfer or pool belongs to the process from which this one was forked.
+    Forked,
+    /// The device or the operating system reports a failure that has no kind of its own.
+    Io,
+    /// A fault of kvik itself, a panic in a worker for instance. Please report it.
+    Internal,
+}
+
+/// The operation during which an [`Error`] arose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Op {
+    /// Opening a file.
+    Open,
+    /// Reading a range.
+    Read,
+    /// Writing a range.
+    Write,
+    /// Making written data durable.
+    Sync,
+    /// Setting the length of a file.
+    SetLen,
+    /// Asking for facts about a file or the machine.
+    Inspect,
+    /// Dropping cached pages.
+    DropCache,
+    /// Starting threads.
+    Start,
+    /// Resolving settings.
+    Configure,
+}
+
+/// Where an operation took place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// A file by its path.
+    File(Arc<Path>),
+    /// A file by its descriptor.
+    Descriptor(i32),
+}
+
+/// The error of all kvik crates.
+///
+/// Its text names the operation, the place, the range in bytes, how many bytes of it were moved, the cause, and, where
+/// there is one, the next step; [`source`](std::error::Error::source) carries the cause itself. It is cheap to clone,
+/// so that the result of a [`Pending`](crate::Pending) can be asked for again.
+///
+/// # Example: what a missing file says
+/// ```
+/// let error = kvik_core::FileHandle::open("missing.bin").unwrap_err();
+/// assert_eq!(error.kind(), kvik_core::ErrorKind::NotFound);
+/// assert_eq!(error.to_string(), "open missing.bin: No such file or directory (ENOENT)");
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Facts>);
+
+#[derive(Clone)]
+struct Facts {
+    kind: ErrorKind,
+    op: Op,
+    place: Option<Place>,
+    range: Option<Range<u64>>,
+    done: u64,
+    why: Cow<'static, str>,
+    cause: Option<Cause>,
+    errno: Option<Errno>,
+}
+
+impl Error {
+    /// An error of `kind` during `op`, for the reason `why`: a clause that begins in lower case and ends without a stop.
+    #[must_use]
+    pub fn new(kind: ErrorKind, op: Op, why: impl Into<Cow<'static, str>>) -> Error {
+        Error(Box::new(Facts {
+            kind,
+            op,
+            place: None,
+            range: None,
+            done: 0,
+            why: why.into(),
+            cause: None,
+            errno: None,
+        }))
+    }
+
+    /// The error for an `errno` of the operating system.
+    #[must_use]
+    pub fn os(op: Op, errno: Errno) -> Error {
+        let why = format!("{} ({errno:?})", errno.desc());
+        let mut error = Error::new(kind_of(errno), op, why);
+        error.0.errno = Some(errno);
+        error.because(io::Error::from(errno))
+    }
+
+    /// The error for an [`io::Error`] of the standard library.
+    #[must_use]
+    pub fn io(op: Op, cause: io::Error) -> Error {
+        match cause.raw_os_error() {
+            Some(code) => Error::os(op, Errno::from_raw(code)),
+            None => {
+                let kind = match cause.kind() {
+                    io::ErrorKind::InvalidInput => ErrorKind::Misuse,
+                    io::ErrorKind::UnexpectedEof => ErrorKind::UnexpectedEof,
+                    io::ErrorKind::TimedOut => ErrorKind::TimedOut,
+                    _ => ErrorKind::Io,
+                };
+                Error::new(kind, op, cause.to_string()).because(cause)
+            }
+        }
+    }
+
+    /// Names the place, unless one is named already.
+    #[must_use]
+    pub fn at(mut self, place: &Place) -> Error {
+        self.0.place.get_or_insert_with(|| place.clone());
+        self
+    }
+
+    /// Names the range of the whole call and how many of its bytes, counted from its start, were moved.
+    #[must_use]
+    pub fn within(mut self, range: Range<u64>, done: u64) -> Error {
+        self.0.range = Some(range);
+        self.0.done = done;
+        self
+    }
+
+    /// Attaches the cause, which [`source`](std::error::Error::source) gives back.
+    #[must_use]
+    pub fn because(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.0.cause = Some(Arc::new(cause));
+        self
+    }
+
+    /// What a program may decide on.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was being done.
+    #[must_use]
+    pub fn op(&self) -> Op {
+        self.0.op
+    }
+
+    /// Where, if it has a place.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The range of the whole call, in bytes from the start of the file.
+    #[must_use]
+    pub fn range(&self) -> Option<Range<u64>> {
+        self.0.range.clone()
+    }
+
+    /// How many bytes from the start of the range were moved before it stopped.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.0.done
+    }
+
+    /// The `errno` of the operating system, if that is where the error came from.
+    #[must_use]
+    pub fn os_error(&self) -> Option<i32> {
+        self.0.errno.map(|errno| errno as i32)
+    }
+
+    /// The next step that the text ends with, for the kinds that have one.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        Some(match self.0.kind {
+            ErrorKind::IsADirectory => "name a file inside it",
+            ErrorKind::NotSeekable => "copy it into a file first",
+            ErrorKind::StorageFull => "free space or raise the quota, then run it again",
+            ErrorKind::TooManyOpenFiles => "close files or raise the limit (ulimit -n)",
+            ErrorKind::OutOfMemory => "free memory or raise the limit, then run it again",
+            ErrorKind::Changed => "read it again once nobody writes to it",
+            ErrorKind::GdsUnavailable => "set the compat mode to AUTO or ON",
+            ErrorKind::Forked => "open files and start transfers after the fork",
+            ErrorKind::Internal => "please report this as a bug of kvik",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.op)?;
+        if let Some(place) = &self.0.place {
+            write!(f, " {place}")?;
+        }
+        if let Some(range) = &self.0.range {
+            write!(f, " {}..{}", range.start, range.end)?;
+            if self.0.done > 0 {
+                write!(f, " stopped after {} bytes", self.0.done)?;
+            }
+        }
+        write!(f, ": {}", self.0.why)?;
+        match self.advice() {
+            Some(advice) => write!(f, "; {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({:?}: {self})", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0
+            .cause
+            .as_deref()
+            .map(|cause| cause as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<kvik_config::ConfigError> for Error {
+    fn from(cause: kvik_config::ConfigError) -> Error {
+        Error::new(ErrorKind::Config, Op::Configure, cause.to_string()).because(cause)
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        let kind = match error.kind() {
+            ErrorKind::NotFound => io::ErrorKind::NotFound,
+            ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
+            ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
+            ErrorKind::IsADirectory => io::ErrorKind::IsADirectory,
+            ErrorKind::NotSeekable => io::ErrorKind::NotSeekable,
+            ErrorKind::UnexpectedEof => io::ErrorKind::UnexpectedEof,
+            ErrorKind::StorageFull => io::ErrorKind::StorageFull,
+            ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
+            ErrorKind::TimedOut => io::ErrorKind::TimedOut,
+            ErrorKind::Unsupported | ErrorKind::GdsUnavailable => io::ErrorKind::Unsupported,
+            ErrorKind::Misuse | ErrorKind::Config => io::ErrorKind::InvalidInput,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Op::Open => "open",
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Sync => "sync",
+            Op::SetLen => "set the length of",
+            Op::Inspect => "inspect",
+            Op::DropCache => "drop the cache of",
+            Op::Start => "start threads",
+            Op::Configure => "settings",
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Control characters are escaped: a file name must not be able to forge a line of a log.
+            Place::File(path) => {
+                path.to_string_lossy()
+                    .chars()
+                    .try_for_each(|c| match c.is_control() {
+                        true => write!(f, "{}", c.escape_default()),
+                        false => write!(f, "{c}"),
+                    })
+            }
+            Place::Descriptor(fd) => write!(f, "descriptor {fd}"),
+        }
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Place {
+        Place::File(path.into())
+    }
+}
+
+fn kind_of(errno: Errno) -> ErrorKind {
+    match errno {
+        Errno::ENOENT | Errno::ENOTDIR => ErrorKind::NotFound,
+        Errno::EACCES | Errno::EPERM | Errno::EROFS | Errno::EBADF => ErrorKind::PermissionDenied,
+        Errno::EEXIST => ErrorKind::AlreadyExists,
+        Errno::EISDIR => ErrorKind::IsADirectory,
+        Errno::ESPIPE | Errno::ENXIO => ErrorKind::NotSeekable,
+        Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG => ErrorKind::StorageFull,
+        Errno::EMFILE | Errno::ENFILE => ErrorKind::TooManyOpenFiles,
+        Errno::ENOMEM => ErrorKind::OutOfMemory,
+        Errno::ETIMEDOUT => ErrorKind::TimedOut,
+        Errno::EOPNOTSUPP | Errno::ENOSYS => ErrorKind::Unsupported,
+        Errno::EINVAL | Errno::ENAMETOOLONG | Errno::ELOOP => ErrorKind::Misuse,
+        _ => ErrorKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[track_caller]
+    fn check(error: Error, text: &str) {
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn texts_say_what_where_how_far_why_and_the_next_step() {
+        let file = Place::from(Path::new("data/a.bin"));
+        check(
+            Error::os(Op::Read, Errno::EIO)
+                .at(&file)
+                .within(8_388_608..12_582_912, 1_048_576),
+            "read data/a.bin 8388608..12582912 stopped after 1048576 bytes: I/O error (EIO)",
+        );
+        check(
+            Error::os(Op::Write, Errno::ENOSPC)
+                .at(&file)
+                .within(0..10, 0),
+            "write data/a.bin 0..10: No space left on device (ENOSPC); free space or raise the quota, then run it again",
+        );
+        check(
+            Error::os(Op::Open, Errno::EMFILE).at(&file),
+            "open data/a.bin: Too many open files (EMFILE); close files or raise the limit (ulimit -n)",
+        );
+        check(
+            Error::new(
+                ErrorKind::Misuse,
+                Op::Read,
+                "the task size must be positive",
+            )
+            .at(&Place::Descriptor(7)),
+            "read descriptor 7: the task size must be positive",
+        );
+    }
+
+    #[test]
+    fn a_file_name_cannot_forge_a_line_of_a_log() {
+        let place = Place::from(Path::new("a\nb\x1b[2J"));
+        assert_eq!(place.to_string(), "a\\nb\\u{1b}[2J");
+    }
+
+    #[test]
+    fn the_cause_is_kept_and_found_by_source() {
+        let error = Error::os(Op::Open, Errno::ENOENT);
+        let cause = error
+            .source()
+            .and_then(|cause| cause.downcast_ref::<io::Error>());
+        assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::NotFound));
+        assert_eq!(error.os_error(), Some(2));
+        assert_eq!(io::Error::from(error).kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,419 @@
+//! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
+
+use std::fmt;
+use std::io::{self, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kvik_config::Config;
+use kvik_stats::{Direction, Memory};
+use nix::errno::Errno;
+use nix::unistd::Whence;
+
+use crate::buffer::{IoBuf, IoBufMut};
+use crate::compat::Route;
+use crate::corridor::{Call, Plan};
+use crate::engine::posix;
+use crate::error::{Error, ErrorKind, Op, Result};
+use crate::open::Opened;
+use crate::options::{OpenOptions, ReadOptions, WriteOptions};
+use crate::pending::Pending;
+use crate::pool::ThreadPool;
+use crate::read_at::complete;
+use crate::target::{Source, Target};
+
+/// An open file. Cloning it gives another handle to the same open file; all methods take `&self` and may be called from
+/// any thread at once.
+///
+/// Reads and writes name their offset and know no cursor. Ranges longer than the setting `inline_size` are cut into
+/// tasks for the calling thread and workers of the pool; shorter ones run on the calling thread, without allocation.
+///
+/// # Example: the second half of a file, in parallel
+/// ```no_run
+/// # fn main() -> kvik_core::Result<()> {
+/// let file = kvik_core::FileHandle::open("weights.bin")?;
+/// let half = file.len()? / 2;
+/// let mut bytes = vec![0; half as usize];
+/// file.read_exact_at(&mut bytes, file.len()? - half)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct FileHandle(Arc<Opened>);
+
+impl FileHandle {
+    /// Opens an existing file for reading.
+    ///
+    /// # Errors
+    /// As for [`OpenOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<FileHandle> {
+        OpenOptions::new().read(true).open(path)
+    }
+
+    /// Creates a file for writing, or empties the one that is there.
+    ///
+    /// # Errors
+    /// As for [`OpenOptions::open`].
+    pub fn create(path: impl AsRef<Path>) -> Result<FileHandle> {
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+    }
+
+    /// Options for everything else: short for [`OpenOptions::new`].
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// Reads into `target` from `offset` on; returns the count of bytes, short only at the end of the file and 0 at or
+    /// past it.
+    ///
+    /// # Errors
+    /// What the first failing task met, after all others have stopped: `Io`, `PermissionDenied` if the handle is not open
+    /// for reading, `Misuse` for a range beyond 2^63 - 1, `Config` for a bad setting. The bytes that
+    /// [`Error::done`] counts are in the target.
+    pub fn read_at<'a>(&self, target: impl Into<Target<'a>>, offset: u64) -> Result<usize> {
+        self.read(target.into(), offset, &ReadOptions::default())
+    }
+
+    /// [`read_at`](FileHandle::read_at) with wishes of its own.
+    ///
+    /// # Errors
+    /// As for `read_at`; `TimedOut` if the deadline passed before all tasks had started.
+    pub fn read_at_with<'a>(
+        &self,
+        target: impl Into<Target<'a>>,
+        offset: u64,
+        options: &ReadOptions,
+    ) -> Result<usize> {
+        self.read(target.into(), offset, options)
+    }
+
+    /// Fills all of `target` from `offset` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the file ends before, else as for [`read_at`](FileHandle::read_at).
+    pub fn read_exact_at<'a>(&self, target: impl Into<Target<'a>>, offset: u64) -> Result<()> {
+        let target = target.into();
+        let wanted = target.len();
+        let count = self.read(target, offset, &ReadOptions::default())?;
+        complete(count, wanted, offset).map_err(|error| error.at(&self.0.place))
+    }
+
+    /// Writes all of `source` at `offset` and returns its length. What lies around the range stays as it is.
+    ///
+    /// # Errors
+    /// What the first failing task met, after all others have stopped: `StorageFull`, `Io`, `PermissionDenied` if the
+    /// handle is not open for writing, and as for [`read_at`](FileHandle::read_at). The bytes that [`Error::done`]
+    /// counts are written; of those behind them some may be.
+    pub fn write_at<'a>(&self, source: impl Into<Source<'a>>, offset: u64) -> Result<usize> {
+        self.write(source.into(), offset, &WriteOptions::default())
+    }
+
+    /// [`write_at`](FileHandle::write_at) with wishes of its own.
+    ///
+    /// # Errors
+    /// As for `write_at`; `TimedOut` if the deadline passed before all tasks had started.
+    pub fn write_at_with<'a>(
+        &self,
+        source: impl Into<Source<'a>>,
+        offset: u64,
+        options: &WriteOptions,
+    ) -> Result<usize> {
+        self.write(source.into(), offset, options)
+    }
+
+    /// Writes all of `source` at `offset`: [`write_at`](FileHandle::write_at) without the count, which is always all.
+    ///
+    /// # Errors
+    /// As for `write_at`.
+    pub fn write_all_at<'a>(&self, source: impl Into<Source<'a>>, offset: u64) -> Result<()> {
+        self.write_at(source, offset).map(drop)
+    }
+
+    /// Starts to read into `buffer`, as many bytes as it is long, and returns at once. Errors are in the outcome.
+    pub fn submit_read<B: IoBufMut>(&self, buffer: B, offset: u64) -> Pending<B> {
+        self.submit_read_with(buffer, offset, &ReadOptions::default())
+    }
+
+    /// [`submit_read`](FileHandle::submit_read) with wishes of its own.
+    pub fn submit_read_with<B: IoBufMut>(
+        &self,
+        buffer: B,
+        offset: u64,
+        options: &ReadOptions,
+    ) -> Pending<B> {
+        match self.may_read().and_then(|()| self.call(options)) {
+            Ok(call) => call.submit_read(buffer, offset),
+            Err(error) => Pending::refused(error, buffer),
+        }
+    }
+
+    /// Starts to write all of `buffer` at `offset` and returns at once. Errors are in the outcome.
+    pub fn submit_write<B: IoBuf>(&self, buffer: B, offset: u64) -> Pending<B> {
+        self.submit_write_with(buffer, offset, &WriteOptions::default())
+    }
+
+    /// [`submit_write`](FileHandle::submit_write) with wishes of its own.
+    pub fn submit_write_with<B: IoBuf>(
+        &self,
+        buffer: B,
+        offset: u64,
+        options: &WriteOptions,
+    ) -> Pending<B> {
+        let call = self.may_write().and_then(|()| self.call(options));
+        match call.and_then(|call| Ok((call, self.write_offset(offset)?))) {
+            Ok((call, offset)) => call.submit_write(buffer, offset),
+            Err(error) => Pending::refused(error, buffer),
+        }
+    }
+
+    /// The size in bytes, asked of the operating system each time; of a block device, its capacity. Files of `/proc` say
+    /// 0 whatever they hold.
+    ///
+    /// # Errors
+    /// `Io` if the operating system cannot tell.
+    pub fn len(&self) -> Result<u64> {
+        let metadata = self
+            .0
+            .file
+            .metadata()
+            .map_err(|cause| self.error(Op::Inspect, cause))?;
+        match metadata.file_type().is_block_device() {
+            // No cursor is used elsewhere, so that moving it disturbs nobody.
+            true => (&*self.0.file)
+                .seek(SeekFrom::End(0))
+                .map_err(|cause| self.error(Op::Inspect, cause)),
+            false => Ok(metadata.size()),
+        }
+    }
+
+    /// Whether the size is 0.
+    ///
+    /// # Errors
+    /// As for [`len`](FileHandle::len).
+    pub fn is_empty(&self) -> Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// Makes the file `len` bytes long: cuts it, or adds a hole that reads as zeros.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, `StorageFull` or `Misuse` as the operating system says.
+    pub fn set_len(&self, len: u64) -> Result<()> {
+        self.may_write()?;
+        self.0
+            .file
+            .set_len(len)
+            .map_err(|cause| self.error(Op::SetLen, cause))
+    }
+
+    /// Waits until data and metadata are on the storage (`fsync`).
+    ///
+    /// # Errors
+    /// `Io` or `StorageFull`: written data may be lost, and asking again does not bring it back.
+    pub fn sync(&self) -> Result<()> {
+        self.0
+            .file
+            .sync_all()
+            .map_err(|cause| self.error(Op::Sync, cause))
+    }
+
+    /// Waits until the data, and the metadata needed to read it, are on the storage (`fdatasync`).
+    ///
+    /// # Errors
+    /// As for [`sync`](FileHandle::sync).
+    pub fn sync_data(&self) -> Result<()> {
+        self.0
+            .file
+            .sync_data()
+            .map_err(|cause| self.error(Op::Sync, cause))
+    }
+
+    /// The parts of `range` that hold data, in rising order; what lies between reads as zeros and takes no space. A file
+    /// system that knows no holes gives the whole range.
+    ///
+    /// # Errors
+    /// `Io` if the operating system cannot tell.
+    pub fn data_extents(&self, range: Range<u64>) -> Result<Vec<Range<u64>>> {
+        let end = range.end.min(self.len()?);
+        let mut extents = Vec::new();
+        let mut at = range.start;
+        while at < end {
+            let Some(start) = self
+                .seek(at, Whence::SeekData)?
+                .filter(|start| *start < end)
+            else {
+                break;
+            };
+            let stop = self.seek(start, Whence::SeekHole)?.unwrap_or(end).min(end);
+            extents.push(start..stop);
+            at = stop;
+        }
+        Ok(extents)
+    }
+
+    /// The path it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Which engines may move its bytes, and why.
+    #[must_use]
+    pub fn route(&self) -> &Route {
+        &self.0.route
+    }
+
+    fn read(&self, mut target: Target<'_>, offset: u64, options: &ReadOptions) -> Result<usize> {
+        self.may_read()?;
+        let len = target.len() as u64;
+        if !self.is_inline(len, options)? {
+            return self.call(options)?.read(&mut target, offset);
+        }
+        let range = self.check(offset, len, options, Op::Read)?;
+        let span = self.begin(Direction::Read, offset, len);
+        let mut window = target.window();
+        let outcome = posix::fill(&self.0.file, &mut window, offset);
+        let moved = window.filled();
+        span.finish(moved as u64, outcome.is_ok());
+        outcome.map_err(|error| error.at(&self.0.place).within(range, moved as u64))?;
+        Ok(moved)
+    }
+
+    fn write(&self, source: Source<'_>, offset: u64, options: &WriteOptions) -> Result<usize> {
+        self.may_write()?;
+        let offset = self.write_offset(offset)?;
+        let len = source.len() as u64;
+        if !self.is_inline(len, options)? {
+            return self.call(options)?.write(source, offset);
+        }
+        let range = self.check(offset, len, options, Op::Write)?;
+        let span = self.begin(Direction::Write, offset, len);
+        let (moved, error) = posix::drain(&self.0.file, source.bytes(), offset);
+        span.finish(moved as u64, error.is_none());
+        match error {
+            Some(error) => Err(error.at(&self.0.place).within(range, moved as u64)),
+            None => Ok(moved),
+        }
+    }
+
+    /// Whether a transfer is so small that handing it to a pool would cost more than doing it.
+    fn is_inline(&self, len: u64, options: &ReadOptions) -> Result<bool> {
+        let limit = match &self.0.config {
+            Some(config) => config.inline_size(),
+            None => Config::current().inline_size(),
+        };
+        // A call that says how it is to be cut gets what it asks for.
+        Ok(options.task_size.is_none() && len <= limit?.bytes())
+    }
+
+    /// The checks that the corridor makes for larger transfers.
+    fn check(&self, offset: u64, len: u64, options: &ReadOptions, op: Op) -> Result<Range<u64>> {
+        let plan = Plan::new(offset, len, u64::MAX).map_err(|error| error.at(&self.0.place))?;
+        if options
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            let error = Error::new(ErrorKind::TimedOut, op, "the deadline of the call passed");
+            return Err(error.at(&self.0.place).within(plan.range(), 0));
+        }
+        Ok(plan.range())
+    }
+
+    fn begin(&self, direction: Direction, offset: u64, len: u64) -> kvik_stats::Span {
+        kvik_stats::begin(
+            self.0.engine.backend(),
+            direction,
+            Memory::Host,
+            &self.0.name,
+            offset,
+            len,
+        )
+    }
+
+    fn call(&self, options: &ReadOptions) -> Result<Call> {
+        let config = self.0.config.clone().unwrap_or_else(Config::current);
+        Ok(Call {
+            engine: Arc::clone(&self.0.engine),
+            pool: self.0.pool.clone().unwrap_or_else(ThreadPool::global),
+            threads: options
+                .num_threads
+                .map_or_else(|| config.num_threads(), Ok)?,
+            task_size: options
+                .task_size
+                .map_or_else(|| config.task_size(), Ok)?
+                .bytes(),
+            deadline: options.deadline,
+            place: self.0.place.clone(),
+            name: Arc::clone(&self.0.name),
+        })
+    }
+
+    fn may_read(&self) -> Result<()> {
+        if self.0.access.read {
+            return Ok(());
+        }
+        let why = "the handle was opened for writing only";
+        Err(Error::new(ErrorKind::PermissionDenied, Op::Read, why).at(&self.0.place))
+    }
+
+    fn may_write(&self) -> Result<()> {
+        if self.0.access.write {
+            return Ok(());
+        }
+        let why = "the handle was opened for reading only";
+        Err(Error::new(ErrorKind::PermissionDenied, Op::Write, why).at(&self.0.place))
+    }
+
+    fn write_offset(&self, offset: u64) -> Result<u64> {
+        self.0.write_base.checked_add(offset).ok_or_else(|| {
+            let why = format!(
+                "offset {offset} behind the end at opening, {}, is no offset",
+                self.0.write_base
+            );
+            Error::new(ErrorKind::Misuse, Op::Write, why).at(&self.0.place)
+        })
+    }
+
+    fn seek(&self, from: u64, whence: Whence) -> Result<Option<u64>> {
+        let from = i64::try_from(from)
+            .map_err(|_| Error::os(Op::Inspect, Errno::EOVERFLOW).at(&self.0.place))?;
+        match nix::unistd::lseek(&*self.0.file, from, whence) {
+            Ok(at) => Ok(Some(at as u64)),
+            Err(Errno::ENXIO) => Ok(None),
+            Err(errno) => Err(Error::os(Op::Inspect, errno).at(&self.0.place)),
+        }
+    }
+
+    fn error(&self, op: Op, cause: io::Error) -> Error {
+        Error::io(op, cause).at(&self.0.place)
+    }
+
+    pub(crate) fn new(opened: Opened) -> FileHandle {
+        FileHandle(Arc::new(opened))
+    }
+}
+
+impl AsFd for FileHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.file.as_fd()
+    }
+}
+
+impl fmt::Debug for FileHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "FileHandle({}, descriptor {})",
+            self.0.place,
+            self.0.file.as_raw_fd()
+        )
+    }
+}

@@ -1,0 +1,87 @@
+//! Parallel reads and writes between files and host memory.
+//!
+//! Open a [`FileHandle`], then [`read_at`](FileHandle::read_at) any range of it into a [`Target`]. The range becomes a
+//! [`Plan`](corridor::Plan) of tasks; a transfer runs them on the calling thread and on workers of a [`ThreadPool`]; the
+//! engine chosen when the file was opened moves each task's bytes:
+//!
+//! ```text
+//! read_at -> plan -> transfer -> pool -> engine -> pread(2)
+//!                       |                  |
+//!                    Pending            windows of the Target
+//! ```
+//!
+//! # Example: a file in parallel, with errors that say what happened
+//! ```
+//! # fn main() -> kvik_core::Result<()> {
+//! # let path = std::env::temp_dir().join(format!("kvik-core-{}", std::process::id()));
+//! use kvik_core::{FileHandle, ReadAtExt};
+//!
+//! let file = FileHandle::options().read(true).write(true).create(true).open(&path)?;
+//! file.write_all_at(b"the bytes", 0)?;
+//! assert_eq!(file.read_to_end(4)?, b"bytes");
+//!
+//! let error = file.read_exact_at(&mut [0; 8], 4).unwrap_err();
+//! assert_eq!(error.kind(), kvik_core::ErrorKind::UnexpectedEof);
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Not here
+//! URLs and retries, memory maps and device memory are planned as crates of their own or for later versions; settings are
+//! `kvik-config`'s, statistics `kvik-stats`'.
+//!
+//! # Foreign types in the public interface
+//! `kvik_config::{ByteSize, CompatMode, Config, ConfigError}`, `kvik_stats::Backend`, `nix::errno::Errno`.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("kvik needs Linux 5.10 or newer: its engines are built on Linux system calls");
+
+pub mod corridor;
+
+mod error;
+mod file;
+mod open;
+mod options;
+mod pending;
+mod read_at;
+
+mod buffer;
+mod target;
+
+mod engine;
+mod plan;
+mod pool;
+mod transfer;
+
+mod block_device;
+mod compat;
+mod page_cache;
+mod probe;
+
+mod file_ref;
+mod fork;
+mod os;
+mod sync;
+
+pub use block_device::{BlockDevice, block_device_of};
+pub use buffer::{IoBuf, IoBufMut};
+pub use compat::{Allowed, EnginePreference, Route, RuledOut};
+pub use engine::EngineKind;
+pub use error::{Error, ErrorKind, Op, Place, Result};
+pub use file::FileHandle;
+pub use file_ref::FileRef;
+pub use options::{OpenOptions, ReadOptions, WriteOptions};
+pub use page_cache::{
+    PageCacheInfo, drop_file_page_cache, drop_system_page_cache, page_cache_info,
+};
+pub use pending::Pending;
+pub use pool::ThreadPool;
+pub use probe::{DirectAlignment, Fact, FileKind, FileProbe, FileSystem, Limit, Probe, Support};
+pub use read_at::{ReadAt, ReadAtExt};
+pub use target::{Source, Target};
+
+/// The README's example, compiled with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

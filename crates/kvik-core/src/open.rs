@@ -1,0 +1,157 @@
+//! Opening a file: what the options mean, what kind of file may be opened, and what the handle holds.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kvik_config::Config;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::unistd::Whence;
+
+use crate::block_device::block_device_of;
+use crate::compat::{self, Facts, Route};
+use crate::corridor::Engine;
+use crate::engine::posix::Posix;
+use crate::error::{Error, ErrorKind, Op, Place, Result};
+use crate::options::OpenOptions;
+use crate::pool::ThreadPool;
+
+/// An open file and all that was decided about it.
+pub(crate) struct Opened {
+    pub(crate) file: Arc<File>,
+    pub(crate) path: PathBuf,
+    pub(crate) place: Place,
+    /// The place as text, for statistics.
+    pub(crate) name: Arc<str>,
+    pub(crate) access: Access,
+    /// Where offset 0 of a write lies: the end at opening for append, else the start.
+    pub(crate) write_base: u64,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) route: Route,
+    pub(crate) config: Option<Config>,
+    pub(crate) pool: Option<ThreadPool>,
+}
+
+/// What the handle may be used for.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// Opens `path` as the options say.
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Opened> {
+    let place = Place::from(path);
+    open_at(path, &place, options).map_err(|error| error.at(&place))
+}
+
+fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> {
+    let access = access(options)?;
+    let config = options.config.clone().unwrap_or_else(Config::current);
+    let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
+    let route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
+    let file = open_now(path, access, options)?;
+    let pool = match &options.pool {
+        Some(pool) => Some(pool.clone()),
+        None if config.thread_pool_per_block_device()? => device_pool(&file, place),
+        None => None,
+    };
+    let file = Arc::new(file);
+    Ok(Opened {
+        engine: Arc::new(Posix::new(Arc::clone(&file))),
+        write_base: if options.append { end_of(&file)? } else { 0 },
+        file,
+        path: path.to_owned(),
+        place: place.clone(),
+        name: place.to_string().into(),
+        access,
+        route,
+        config: options.config.clone(),
+        pool,
+    })
+}
+
+/// Whether the options make sense together, and what they come to.
+fn access(options: &OpenOptions) -> Result<Access> {
+    let write = options.write || options.append;
+    let why = if !options.read && !write {
+        "neither read, write nor append was asked for"
+    } else if options.append && options.truncate {
+        "append and truncate contradict each other"
+    } else if !write && (options.truncate || options.create || options.create_new) {
+        "a file that is not written to cannot be created or truncated"
+    } else {
+        return Ok(Access {
+            read: options.read,
+            write,
+        });
+    };
+    Err(Error::new(ErrorKind::Misuse, Op::Open, why))
+}
+
+/// Opens without waiting, looks what it is, and makes the descriptor an ordinary blocking one.
+fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> {
+    let file = std::fs::OpenOptions::new()
+        .read(access.read)
+        .write(access.write)
+        .truncate(options.truncate)
+        .create(options.create || options.append)
+        .create_new(options.create_new)
+        .mode(options.mode.unwrap_or(0o644))
+        // So that a FIFO without a writer does not make us wait; std adds O_CLOEXEC and tries again after EINTR.
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|cause| Error::io(Op::Open, cause))?;
+    check_kind(&file)?;
+    let flags = fcntl(&file, FcntlArg::F_GETFL).map_err(|errno| Error::os(Op::Open, errno))?;
+    let blocking = OFlag::from_bits_retain(flags) - OFlag::O_NONBLOCK;
+    fcntl(&file, FcntlArg::F_SETFL(blocking)).map_err(|errno| Error::os(Op::Open, errno))?;
+    Ok(file)
+}
+
+/// Refuses what has no offsets: directories, FIFOs, sockets, terminals.
+fn check_kind(file: &File) -> Result<()> {
+    let kind = file
+        .metadata()
+        .map_err(|cause| Error::io(Op::Open, cause))?
+        .file_type();
+    let (kind, what) = if kind.is_dir() {
+        (ErrorKind::IsADirectory, "it is a directory")
+    } else if kind.is_fifo() {
+        (
+            ErrorKind::NotSeekable,
+            "it is a FIFO, which has no offsets to read or write at",
+        )
+    } else if kind.is_char_device()
+        && nix::unistd::lseek(file, 0, Whence::SeekCur) == Err(Errno::ESPIPE)
+    {
+        (
+            ErrorKind::NotSeekable,
+            "it is a terminal or a stream device, which has no offsets to read or write at",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(kind, Op::Open, what))
+}
+
+/// The pool of the block device under the file; where there is none, the shared pool serves.
+fn device_pool(file: &File, place: &Place) -> Option<ThreadPool> {
+    match block_device_of(file.as_fd()) {
+        Ok(device) => Some(ThreadPool::for_block_device(device.id)),
+        Err(error) => {
+            tracing::error!(%place, %error, "no thread pool per block device; the shared one serves");
+            None
+        }
+    }
+}
+
+fn end_of(file: &File) -> Result<u64> {
+    file.metadata()
+        .map(|metadata| metadata.size())
+        .map_err(|cause: io::Error| Error::io(Op::Inspect, cause))
+}

@@ -1,0 +1,183 @@
+//! What a caller may say when opening a file ([`OpenOptions`]) and for a single call ([`ReadOptions`]).
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kvik_config::{ByteSize, CompatMode, Config};
+
+use crate::compat::EnginePreference;
+use crate::error::Result;
+use crate::file::FileHandle;
+use crate::pool::ThreadPool;
+
+/// How a file is opened. The default asks for nothing: say at least `read`, `write` or `append`.
+///
+/// # Example: write a new file, refusing to touch one that is there
+/// ```no_run
+/// # fn main() -> kvik_core::Result<()> {
+/// let file = kvik_core::OpenOptions::new().write(true).create_new(true).mode(0o600).open("out.bin")?;
+/// file.write_all_at(b"bytes", 0)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing is opened before `open` is called"]
+pub struct OpenOptions {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+    pub(crate) append: bool,
+    pub(crate) truncate: bool,
+    pub(crate) create: bool,
+    pub(crate) create_new: bool,
+    pub(crate) mode: Option<u32>,
+    pub(crate) compat: Option<CompatMode>,
+    pub(crate) engine: EnginePreference,
+    pub(crate) config: Option<Config>,
+    pub(crate) pool: Option<ThreadPool>,
+}
+
+impl OpenOptions {
+    /// Options that ask for nothing yet.
+    pub fn new() -> OpenOptions {
+        OpenOptions::default()
+    }
+
+    /// Allows reading.
+    pub fn read(mut self, yes: bool) -> OpenOptions {
+        self.read = yes;
+        self
+    }
+
+    /// Allows writing. The file must exist unless it may be created.
+    pub fn write(mut self, yes: bool) -> OpenOptions {
+        self.write = yes;
+        self
+    }
+
+    /// Allows writing behind the present end: the file is created if it is missing, and offset 0 of every write is where
+    /// the file ended when it was opened.
+    ///
+    /// This is kvik's own: KvikIO advertises the flag `a` and refuses it. Reads count from the start of the file as ever.
+    pub fn append(mut self, yes: bool) -> OpenOptions {
+        self.append = yes;
+        self
+    }
+
+    /// Empties the file when it is opened; needs `write`.
+    pub fn truncate(mut self, yes: bool) -> OpenOptions {
+        self.truncate = yes;
+        self
+    }
+
+    /// Creates the file if it is missing; needs `write`.
+    pub fn create(mut self, yes: bool) -> OpenOptions {
+        self.create = yes;
+        self
+    }
+
+    /// Creates the file and fails if it is there; needs `write`.
+    pub fn create_new(mut self, yes: bool) -> OpenOptions {
+        self.create_new = yes;
+        self
+    }
+
+    /// The permission bits of a file that is created, before the umask. The default is 0o644, as in KvikIO.
+    pub fn mode(mut self, mode: u32) -> OpenOptions {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Whether cuFile may, must or must not be used for device memory, instead of the setting `compat_mode`.
+    pub fn compat(mut self, mode: CompatMode) -> OpenOptions {
+        self.compat = Some(mode);
+        self
+    }
+
+    /// Which engine may move the bytes; the default lets kvik choose.
+    pub fn engine(mut self, engine: EnginePreference) -> OpenOptions {
+        self.engine = engine;
+        self
+    }
+
+    /// Settings for this handle. Without it, the handle follows [`Config::current`] at each call.
+    pub fn config(mut self, config: &Config) -> OpenOptions {
+        self.config = Some(config.clone());
+        self
+    }
+
+    /// The pool whose threads move the bytes, instead of the shared one.
+    pub fn thread_pool(mut self, pool: &ThreadPool) -> OpenOptions {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Opens the file. It does not wait: opening a FIFO without a writer is an error like opening one with.
+    ///
+    /// # Errors
+    /// `NotFound`, `AlreadyExists`, `PermissionDenied`, `TooManyOpenFiles` by the operating system; `IsADirectory`;
+    /// `NotSeekable` for FIFOs, sockets and terminals; `Misuse` for options that contradict each other or a path with a
+    /// NUL byte; `Config` if a setting needed at opening is bad; `GdsUnavailable` if cuFile is required.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<FileHandle> {
+        crate::open::open(path.as_ref(), self).map(FileHandle::new)
+    }
+
+    /// Opens the file with these settings: short for [`config`](OpenOptions::config) and [`open`](OpenOptions::open).
+    ///
+    /// # Errors
+    /// As for [`open`](OpenOptions::open).
+    pub fn open_with(&self, path: impl AsRef<Path>, config: &Config) -> Result<FileHandle> {
+        self.clone().config(config).open(path)
+    }
+}
+
+/// What a single call wants otherwise than its handle: the strongest word on a setting.
+///
+/// # Example: at most two threads and ten seconds
+/// ```
+/// use std::time::Duration;
+///
+/// let options = kvik_core::ReadOptions::new().num_threads(2).timeout(Duration::from_secs(10));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "options do nothing before they are given to a call"]
+pub struct ReadOptions {
+    pub(crate) num_threads: Option<usize>,
+    pub(crate) task_size: Option<ByteSize>,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// The same for writes.
+pub type WriteOptions = ReadOptions;
+
+impl ReadOptions {
+    /// Options that want nothing special.
+    pub fn new() -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// The largest number of threads that work on the call, the calling one included. 0 is refused by the call.
+    pub fn num_threads(mut self, count: usize) -> ReadOptions {
+        self.num_threads = Some(count);
+        self
+    }
+
+    /// The largest piece that one thread moves at a time. 0 is refused by the call.
+    pub fn task_size(mut self, size: ByteSize) -> ReadOptions {
+        self.task_size = Some(size);
+        self
+    }
+
+    /// When to stop starting tasks. Those in flight finish; what is undone then is a `TimedOut` error.
+    pub fn deadline(mut self, deadline: Instant) -> ReadOptions {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// The deadline, counted from now.
+    pub fn timeout(self, limit: Duration) -> ReadOptions {
+        match Instant::now().checked_add(limit) {
+            Some(deadline) => self.deadline(deadline),
+            None => self, // Beyond what the clock can say: no deadline.
+        }
+    }
+}

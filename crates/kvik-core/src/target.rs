@@ -1,0 +1,302 @@
+//! Where bytes land and where they come from: [`Target`], [`Source`], and the [`Window`]s that engines work on.
+//!
+//! # Disjoint pieces
+//! One buffer is filled by several threads at once. What makes this sound is stated here and relied on by all `unsafe`
+//! of this module:
+//!
+//! 1. A [`Memory`] is made from a borrow or an owned buffer that stays valid, and untouched by anybody else, until the
+//!    transfer has *settled*: a blocking call returns only then, and a [`Pending`](crate::Pending) keeps its buffer
+//!    inside the transfer.
+//! 2. A window is the piece of the memory that belongs to one task. The tasks of a [`Plan`](crate::corridor::Plan) do
+//!    not overlap, and each is handed out once: see `Transfer::take`, the only caller of [`Memory::fill`] and
+//!    [`Memory::drain`] but for `Transfer::mend`, which runs when no other window is left.
+//! 3. A settled transfer hands out nothing. A job that is late in the pool's queue finds no task and touches no memory.
+//! 4. Nothing uninitialised is ever written through a window: it is filled by system calls and by copies of `&[u8]`, so
+//!    that an initialised buffer stays one.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::slice;
+
+use nix::errno::Errno;
+
+/// Memory that a read fills. Made from a mutable slice, initialised or not.
+///
+/// # Example: what can be a target
+/// ```
+/// use kvik_core::Target;
+///
+/// let mut array = [0u8; 16];
+/// assert_eq!(Target::from(&mut array).len(), 16);
+/// let mut vec = vec![0u8; 100];
+/// assert_eq!(Target::from(&mut vec[10..]).len(), 90);
+/// let mut spare: Vec<u8> = Vec::with_capacity(64);
+/// assert_eq!(Target::from(&mut spare.spare_capacity_mut()[..64]).len(), 64);
+/// ```
+#[derive(Debug)]
+pub struct Target<'a> {
+    memory: Memory,
+    _borrow: PhantomData<&'a mut [MaybeUninit<u8>]>,
+}
+
+/// Memory that a write takes its bytes from. Made from a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    bytes: &'a [u8],
+}
+
+impl Target<'_> {
+    /// Its size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.memory.len
+    }
+
+    /// Whether it has no room at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The whole target as one window.
+    pub fn window(&mut self) -> FillWindow<'_> {
+        // SAFETY: the target borrows the memory exclusively for longer than the window, which borrows the target.
+        unsafe { self.memory.fill(0, self.memory.len) }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
+    }
+}
+
+impl<'a> Source<'a> {
+    /// Its size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        Memory::of(self.bytes)
+    }
+}
+
+impl<'a> From<&'a mut [MaybeUninit<u8>]> for Target<'a> {
+    fn from(memory: &'a mut [MaybeUninit<u8>]) -> Target<'a> {
+        let len = memory.len();
+        let start = NonNull::from(memory).cast();
+        Target {
+            memory: Memory { start, len },
+            _borrow: PhantomData,
+        }
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for Target<'a> {
+    fn from(bytes: &'a mut [u8]) -> Target<'a> {
+        Target {
+            memory: Memory::of_mut(bytes),
+            _borrow: PhantomData,
+        }
+    }
+}
+
+impl<'a> From<&'a mut Vec<u8>> for Target<'a> {
+    fn from(bytes: &'a mut Vec<u8>) -> Target<'a> {
+        bytes.as_mut_slice().into()
+    }
+}
+
+impl<'a, const N: usize> From<&'a mut [u8; N]> for Target<'a> {
+    fn from(bytes: &'a mut [u8; N]) -> Target<'a> {
+        bytes.as_mut_slice().into()
+    }
+}
+
+impl<'a> From<&'a [u8]> for Source<'a> {
+    fn from(bytes: &'a [u8]) -> Source<'a> {
+        Source { bytes }
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Source<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Source<'a> {
+        Source { bytes }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Source<'a> {
+    fn from(bytes: &'a [u8; N]) -> Source<'a> {
+        Source { bytes }
+    }
+}
+
+/// The memory of one task, as an engine sees it.
+#[derive(Debug)]
+pub enum Window<'w> {
+    /// A read fills it.
+    Fill(FillWindow<'w>),
+    /// A write takes its bytes.
+    Drain(&'w [u8]),
+}
+
+/// Memory to be filled from its start: a cursor that knows how far it is filled.
+#[derive(Debug)]
+pub struct FillWindow<'w> {
+    bytes: &'w mut [MaybeUninit<u8>],
+    filled: usize,
+}
+
+impl FillWindow<'_> {
+    /// How many bytes it takes in all.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it takes none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// How many bytes are filled.
+    #[must_use]
+    pub fn filled(&self) -> usize {
+        self.filled
+    }
+
+    /// How many bytes are still to be filled.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.filled
+    }
+
+    /// Copies as much of `bytes` as there is room for, and returns how much that was.
+    pub fn put(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.remaining());
+        self.bytes[self.filled..self.filled + count].write_copy_of_slice(&bytes[..count]);
+        self.filled += count;
+        count
+    }
+
+    /// One `pread(2)` of `fd` at `offset` into the rest of the window; returns its count, 0 at the end of the data.
+    ///
+    /// # Errors
+    /// The `errno` of the call, `EINTR` and `EAGAIN` included.
+    pub fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
+        let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
+        let room = &mut self.bytes[self.filled..];
+        // SAFETY: `room` is writable memory of that length, borrowed by this window alone; pread writes to nothing else.
+        let count =
+            unsafe { libc::pread(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), offset) };
+        let count = usize::try_from(count).map_err(|_| Errno::last())?;
+        self.filled += count;
+        Ok(count)
+    }
+}
+
+/// A piece of memory without a lifetime; the module's text says who keeps it valid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    start: NonNull<MaybeUninit<u8>>,
+    len: usize,
+}
+
+// SAFETY: a `Memory` is an address and a length; all access goes through `fill` and `drain`, whose callers promise that
+// no two threads hold overlapping windows (points 1 and 2 of the module's text).
+unsafe impl Send for Memory {}
+// SAFETY: as for `Send`; a shared `Memory` gives no access by itself.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub(crate) fn of_mut(bytes: &mut [u8]) -> Memory {
+        let len = bytes.len();
+        Memory {
+            start: NonNull::from(bytes).cast(),
+            len,
+        }
+    }
+
+    pub(crate) fn of(bytes: &[u8]) -> Memory {
+        Memory {
+            start: NonNull::from(bytes).cast(),
+            len: bytes.len(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The window of `len` bytes from `at`, for filling.
+    ///
+    /// # Safety
+    /// The memory is valid and writable for `'w`, `at + len` lies within it, and no other window overlaps this one
+    /// during `'w`.
+    pub(crate) unsafe fn fill<'w>(self, at: usize, len: usize) -> FillWindow<'w> {
+        debug_assert!(at + len <= self.len);
+        // SAFETY: by the caller's first two promises the result stays inside one allocation.
+        let start = unsafe { self.start.add(at) };
+        // SAFETY: valid, writable and unshared by the caller's promises; `MaybeUninit<u8>` has no invalid value.
+        let bytes = unsafe { slice::from_raw_parts_mut(start.as_ptr(), len) };
+        FillWindow { bytes, filled: 0 }
+    }
+
+    /// The `len` bytes from `at`, for writing them out.
+    ///
+    /// # Safety
+    /// The memory is valid and initialised for `'w`, nobody writes to it, and `at + len` lies within it.
+    pub(crate) unsafe fn drain<'w>(self, at: usize, len: usize) -> &'w [u8] {
+        debug_assert!(at + len <= self.len);
+        // SAFETY: by the caller's promise the result stays inside one allocation.
+        let start = unsafe { self.start.add(at) };
+        // SAFETY: valid, initialised and not written to, by the caller's promises.
+        unsafe { slice::from_raw_parts(start.as_ptr().cast(), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn put_fills_up_to_the_end_and_counts() {
+        let mut bytes = [9u8; 5];
+        let mut target = Target::from(&mut bytes);
+        let mut window = target.window();
+        assert_eq!(window.put(b"abc"), 3);
+        assert_eq!(window.put(b"defg"), 2);
+        assert_eq!(
+            (window.filled(), window.remaining(), window.put(b"h")),
+            (5, 0, 0)
+        );
+        assert_eq!(&bytes, b"abcde");
+    }
+
+    #[test]
+    fn pread_beyond_the_largest_offset_is_an_error_not_a_wrap() {
+        use std::os::fd::AsFd;
+        let file = tempfile::tempfile().unwrap();
+        let mut bytes = [0u8; 1];
+        let mut target = Target::from(&mut bytes);
+        assert_eq!(
+            target.window().pread(file.as_fd(), u64::MAX),
+            Err(Errno::EOVERFLOW)
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Moves bytes between storage and memory at the speed of the slower of the two, and proves that they are the right ones.
+//!
+//! This crate is the front door: it re-exports the crates that do the work.
+//!
+//! ```text
+//!                kvik             you are here
+//!             kvik-core           files, transfers, engines: FileHandle, Target, Pending
+//!     kvik-config   kvik-stats    settings with origins; what happened
+//! ```
+//!
+//! # Example: write a file, read it back in parallel, ask what it cost
+//! ```
+//! # fn main() -> kvik::Result<()> {
+//! # let path = std::env::temp_dir().join(format!("kvik-facade-{}", std::process::id()));
+//! use kvik::{FileHandle, stats::Recorder};
+//!
+//! let recorder = Recorder::start();
+//! FileHandle::create(&path)?.write_all_at(&vec![7; 8 << 20], 0)?;
+//!
+//! let file = FileHandle::open(&path)?;
+//! let mut bytes = vec![0; file.len()? as usize];
+//! file.read_exact_at(&mut bytes, 0)?;
+//!
+//! assert!(bytes.iter().all(|byte| *byte == 7));
+//! assert_eq!(recorder.totals().bytes_read, 8 << 20);
+//! # std::fs::remove_file(&path).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Planned, not here yet
+//! Device memory and GPUDirect Storage, URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
+#![forbid(unsafe_code)]
+
+pub use kvik_config as config;
+pub use kvik_stats as stats;
+
+pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, Layer};
+pub use kvik_core::*;
+
+/// The README's example, compiled with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
