@@ -2,6 +2,7 @@
 
 mod arrows;
 mod licences;
+mod links;
 mod places;
 mod promises;
 mod source;
@@ -65,6 +66,7 @@ pub(crate) fn run() -> Done {
     problems.extend(source::check(&files));
     problems.extend(unsafety::check(&graph, &files));
     problems.extend(places::check(&files));
+    problems.extend(links::check(&files));
     problems.extend(promises::check(&files));
     if let Some(file) = codegen::stale()? {
         problems.push(Problem::new(
