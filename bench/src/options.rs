@@ -67,7 +67,6 @@ impl Options {
 #[non_exhaustive]
 pub enum Progress<'a> {
     /// The data file grows.
-    #[non_exhaustive]
     Data {
         /// Where it is made.
         path: &'a Path,
@@ -77,7 +76,6 @@ pub enum Progress<'a> {
         total: u64,
     },
     /// A case begins.
-    #[non_exhaustive]
     Begun {
         /// Its [`Case::name`].
         name: &'a str,
@@ -87,7 +85,6 @@ pub enum Progress<'a> {
         total: usize,
     },
     /// A round of the case begins.
-    #[non_exhaustive]
     Round {
         /// The [`Case::name`].
         name: &'a str,
@@ -97,13 +94,11 @@ pub enum Progress<'a> {
         total: usize,
     },
     /// A case is done.
-    #[non_exhaustive]
     Done {
         /// Its figures.
         case: &'a Case,
     },
     /// A case could not be run here.
-    #[non_exhaustive]
     NotRun {
         /// Its [`Case::name`].
         name: &'a str,
