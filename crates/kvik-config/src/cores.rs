@@ -5,9 +5,11 @@ use std::thread;
 
 /// The number of cores this process may use, at most 16. Asked once per process, by the thread that needs it first.
 ///
-/// The standard library counts the affinity mask of that thread and divides the cgroup CPU quota by its period, rounded down
-/// but at least 1; both for version 2 (`cpu.max` of the cgroup and all its parents) and version 1 (`cpu.cfs_quota_us`).
-/// More threads than 16 gain little on the machines we measured: the page cache and PCIe are full with 8 to 16.
+/// `available_parallelism` is the smaller of two numbers: the cores in the affinity mask of that thread, and the cgroup CPU
+/// quota over its period, rounded down but at least 1. It looks at our cgroup and all its parents, of version 1
+/// (`cpu.cfs_quota_us`, tried on a machine) as of version 2 (`cpu.max` under `/sys/fs/cgroup`, read in its source).
+///
+/// More than 16 gain little: the page cache and the bus of the machines we measured are full with 8 to 16 threads.
 pub(crate) fn usable_up_to_16() -> u64 {
     // Not a `OnceLock`: a child forked while another thread computes would wait for that thread forever. Two threads that
     // compute at the same time find the same number.

@@ -14,7 +14,7 @@ use crate::origin::Origin;
 pub struct ConfigError(Arc<Detail>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Detail {
+pub(crate) enum Detail {
     /// The text is not a value of the key.
     Value {
         key: Key,
@@ -27,89 +27,66 @@ enum Detail {
         first: (&'static str, String),
         second: (&'static str, String),
     },
-    /// There is no such key.
+    /// A settings file names a key that does not exist.
     Unknown {
         name: String,
         nearest: Option<&'static str>,
-        origin: Origin,
+        file: Arc<Path>,
+    },
+    /// A variable of our family that is no setting, but almost one.
+    Misspelt {
+        variable: String,
+        nearest: &'static str,
     },
     /// A settings file that is there, or should be there, and cannot be used.
-    File { path: Arc<Path>, why: String },
-    /// A place for the settings file that is not usable, for example a relative one.
-    Place {
+    Unusable { file: Arc<Path>, why: String },
+    /// A settings file at the usual place that is not this user's. What it says does not concern us.
+    Foreign { file: Arc<Path>, why: String },
+    /// `KVIK_CONFIG` names a settings file by a path that is not absolute.
+    Relative { text: String },
+    /// The folder of the usual settings file is named by a path that is not absolute.
+    RelativeFolder {
         variable: &'static str,
         text: String,
     },
 }
 
+impl From<Detail> for ConfigError {
+    fn from(detail: Detail) -> ConfigError {
+        ConfigError(Arc::new(detail))
+    }
+}
+
 impl ConfigError {
     pub(crate) fn value(key: Key, text: impl Into<String>, origin: Origin) -> ConfigError {
-        ConfigError(Arc::new(Detail::Value {
-            key,
-            text: text.into(),
-            origin,
-        }))
+        let text = text.into();
+        Detail::Value { key, text, origin }.into()
     }
 
-    pub(crate) fn aliases(
-        key: Key,
-        first: (&'static str, String),
-        second: (&'static str, String),
-    ) -> ConfigError {
-        ConfigError(Arc::new(Detail::Aliases { key, first, second }))
-    }
-
-    pub(crate) fn unknown(
-        name: impl Into<String>,
-        nearest: Option<&'static str>,
-        origin: Origin,
-    ) -> ConfigError {
-        ConfigError(Arc::new(Detail::Unknown {
-            name: name.into(),
-            nearest,
-            origin,
-        }))
-    }
-
-    pub(crate) fn file(path: &Arc<Path>, why: impl Into<String>) -> ConfigError {
-        ConfigError(Arc::new(Detail::File {
-            path: Arc::clone(path),
-            why: why.into(),
-        }))
-    }
-
-    pub(crate) fn place(variable: &'static str, text: impl Into<String>) -> ConfigError {
-        ConfigError(Arc::new(Detail::Place {
-            variable,
-            text: text.into(),
-        }))
-    }
-
-    /// The setting; `None` where the name is unknown or a settings file as a whole cannot be used.
+    /// The setting; `None` where a name is unknown or a settings file as a whole is concerned.
     #[must_use]
     pub fn key(&self) -> Option<Key> {
         match &*self.0 {
             Detail::Value { key, .. } | Detail::Aliases { key, .. } => Some(*key),
-            Detail::Unknown { .. } | Detail::File { .. } | Detail::Place { .. } => None,
+            _ => None,
         }
     }
 
-    /// The name that somebody used: of the setting, of the variable or of the unknown key; `None` for a file.
+    /// The name that was used for the setting: a variable, or a name of [`Key::name`], or an unknown one; `None` where a
+    /// settings file as a whole is concerned.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match &*self.0 {
-            Detail::Value {
-                origin: Origin::Environment(variable),
-                ..
-            } => Some(variable),
-            Detail::Value { key, .. } => Some(key.name()),
-            Detail::Aliases {
-                second: (variable, _),
-                ..
-            }
-            | Detail::Place { variable, .. } => Some(variable),
+            Detail::Value { key, origin, .. } => match origin {
+                Origin::Environment(variable) => Some(variable),
+                _ => Some(key.name()),
+            },
+            Detail::Aliases { second, .. } => Some(second.0),
             Detail::Unknown { name, .. } => Some(name),
-            Detail::File { .. } => None,
+            Detail::Misspelt { variable, .. } => Some(variable),
+            Detail::RelativeFolder { variable, .. } => Some(variable),
+            Detail::Relative { .. } => Some("KVIK_CONFIG"),
+            Detail::Unusable { .. } | Detail::Foreign { .. } => None,
         }
     }
 
@@ -117,8 +94,10 @@ impl ConfigError {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &*self.0 {
-            Detail::Value { text, .. } | Detail::Place { text, .. } => Some(text),
-            Detail::Aliases { .. } | Detail::Unknown { .. } | Detail::File { .. } => None,
+            Detail::Value { text, .. }
+            | Detail::Relative { text }
+            | Detail::RelativeFolder { text, .. } => Some(text),
+            _ => None,
         }
     }
 
@@ -127,21 +106,25 @@ impl ConfigError {
     pub fn expected(&self) -> Option<String> {
         match &*self.0 {
             Detail::Value { key, .. } => Some(key.expected()),
+            Detail::Relative { .. } | Detail::RelativeFolder { .. } => {
+                Some("an absolute path".to_owned())
+            }
             _ => None,
         }
     }
 
-    /// Who said it.
+    /// Who said it; of a misspelt variable, the one that was probably meant.
     #[must_use]
     pub fn origin(&self) -> Origin {
         match &*self.0 {
-            Detail::Value { origin, .. } | Detail::Unknown { origin, .. } => origin.clone(),
-            Detail::Aliases {
-                second: (variable, _),
-                ..
-            }
-            | Detail::Place { variable, .. } => Origin::Environment(variable),
-            Detail::File { path, .. } => Origin::UserFile(Arc::clone(path)),
+            Detail::Value { origin, .. } => origin.clone(),
+            Detail::Aliases { second, .. } => Origin::Environment(second.0),
+            Detail::Misspelt { nearest, .. } => Origin::Environment(nearest),
+            Detail::Relative { .. } => Origin::Environment("KVIK_CONFIG"),
+            Detail::RelativeFolder { variable, .. } => Origin::Environment(variable),
+            Detail::Unknown { file, .. }
+            | Detail::Unusable { file, .. }
+            | Detail::Foreign { file, .. } => Origin::UserFile(Arc::clone(file)),
         }
     }
 }
@@ -149,37 +132,48 @@ impl ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Detail::Value { key, text, origin } => {
-                write!(
-                    f,
-                    "setting {key}: {text:?} from {origin} is not {}",
-                    key.expected()
-                )
-            }
+            Detail::Value { key, text, origin } => write!(
+                f,
+                "setting {key}: {text:?} from {origin} is not {}",
+                key.expected()
+            ),
             Detail::Aliases { key, first, second } => write!(
                 f,
-                "setting {key}: the variables {}={:?} and {}={:?} mean the same setting and differ; unset one",
+                "setting {key}: {}={:?} and {}={:?} in the environment mean the same setting and differ; unset one",
                 first.0, first.1, second.0, second.1
             ),
             Detail::Unknown {
                 name,
                 nearest,
-                origin,
+                file,
             } => {
-                write!(f, "there is no setting {name:?} ({origin})")?;
+                write!(f, "settings file {}: no setting {name:?}", file.display())?;
                 match nearest {
-                    Some(nearest) => write!(f, "; did you mean {nearest}?"),
+                    Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
                     None => write!(f, "; `kvik config` lists all settings"),
                 }
             }
-            Detail::File { path, why } => write!(
+            Detail::Misspelt { variable, nearest } => write!(
                 f,
-                "settings file {}: {why}; until this is mended, settings that no other source says are unknown",
-                path.display()
+                "environment {variable}: no setting has this variable; did you mean {nearest}?"
             ),
-            Detail::Place { variable, text } => write!(
+            Detail::Unusable { file, why } => write!(
                 f,
-                "{variable}={text:?} is not an absolute path, so no settings file is read from there"
+                "settings file {} cannot be used: {why}; settings that nothing stronger says are unknown until it is \
+                 mended, or left out by an empty KVIK_CONFIG",
+                file.display()
+            ),
+            Detail::Foreign { file, why } => {
+                write!(f, "settings file {} is passed over: {why}", file.display())
+            }
+            Detail::Relative { text } => write!(
+                f,
+                "environment KVIK_CONFIG: {text:?} is not an absolute path; settings that nothing stronger says are \
+                 unknown until it is"
+            ),
+            Detail::RelativeFolder { variable, text } => write!(
+                f,
+                "environment {variable}: {text:?} is not an absolute path; no settings file is looked for there"
             ),
         }
     }
@@ -203,9 +197,7 @@ pub struct ParseValueError {
 
 impl ParseValueError {
     pub(crate) fn new(text: &str, expected: &'static str) -> ParseValueError {
-        ParseValueError {
-            text: text.to_owned(),
-            expected,
-        }
+        let text = text.to_owned();
+        ParseValueError { text, expected }
     }
 }

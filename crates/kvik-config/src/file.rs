@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 use toml::{Table, Value};
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, Detail};
 use crate::key::Key;
 use crate::layer::Layer;
 use crate::origin::Origin;
@@ -20,57 +20,62 @@ use crate::{env, nearest};
 impl Layer {
     /// What this settings file says: a flat TOML table with the names of the settings as keys.
     ///
-    /// Unknown keys and values of a wrong type do not fail here: they are [problems](crate::Config::problems), and errors at
-    /// the first use of that key.
+    /// Unknown keys and values of a wrong type do not fail here: they are [problems](crate::Config::problems), and errors
+    /// at the first use of that key.
     ///
     /// # Errors
     ///
     /// The file cannot be read, is not a regular file, is larger than 1 MiB, is not TOML, or somebody else could have
     /// written it: its owner is neither this user nor root, or its mode lets others write.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Layer, ConfigError> {
-        let path: Arc<Path> = path::absolute(path.as_ref())
-            .unwrap_or_else(|_| path.as_ref().to_owned())
-            .into();
-        let text = read(&path).map_err(|why| ConfigError::file(&path, why))?;
-        parse(&text, &path)
+        let file = absolute(path.as_ref());
+        let text = read(&file).map_err(|refusal| unusable(&file, refusal))?;
+        parse(&text, &file)
     }
 
     /// What the user's settings file says: the file that `KVIK_CONFIG` names, else `kvik/config.toml` in the folder
     /// `XDG_CONFIG_HOME`, else `.config/kvik/config.toml` in the folder `HOME`. `None` where there is no such file, and
-    /// where `KVIK_CONFIG` is set to the empty text. Never a file from the working directory.
+    /// where `KVIK_CONFIG` is empty. Never a file from the working directory.
+    ///
+    /// A file at one of the usual places that belongs to another user, or that this user may not read, is passed over: it is
+    /// a [problem](crate::Config::problems) of a layer that says nothing. The same goes for a usual folder that is not named
+    /// by an absolute path.
     ///
     /// # Errors
     ///
-    /// As [`from_file`](Layer::from_file); a file named by `KVIK_CONFIG` must exist; one of these variables holds a path
-    /// that is not absolute.
+    /// As [`from_file`](Layer::from_file); also where `KVIK_CONFIG` names a file that does not exist, or none by an absolute
+    /// path.
     pub fn user_file() -> Result<Option<Layer>, ConfigError> {
-        match place(&env::variables()) {
-            Place::None => Ok(None),
-            Place::Refused(error) | Place::Ignored(error) => Err(error),
-            Place::Named(path) => Layer::from_file(path).map(Some),
-            Place::Usual(path) if missing(&path) => Ok(None),
-            Place::Usual(path) => Layer::from_file(path).map(Some),
-        }
+        user_file(&env::variables())
     }
 }
 
-/// What the user's file says, for a process that must go on: what is wrong becomes part of the layer.
-pub(crate) fn user_layer(variables: &[(OsString, OsString)]) -> Layer {
+/// [`Layer::user_file`] in this environment.
+pub(crate) fn user_file(variables: &[(OsString, OsString)]) -> Result<Option<Layer>, ConfigError> {
     let path = match place(variables) {
-        Place::None => return Layer::new(),
-        Place::Refused(error) => return Layer::unusable(error),
-        Place::Ignored(problem) => return Layer::new().add_problem(problem),
-        Place::Usual(path) if missing(&path) => return Layer::new(),
-        Place::Usual(path) | Place::Named(path) => path,
+        Place::Nowhere => return Ok(None),
+        Place::Named(path) => return Layer::from_file(path).map(Some),
+        Place::Refused(error) => return Err(error),
+        Place::Ignored(problem) => return Ok(Some(Layer::new().add_problem(problem))),
+        Place::Usual(path) => path,
     };
-    Layer::from_file(path).unwrap_or_else(Layer::unusable)
+    let file = absolute(&path);
+    match read(&file) {
+        Ok(text) => parse(&text, &file).map(Some),
+        Err(Refusal::Missing(_)) => Ok(None),
+        Err(Refusal::Foreign(why)) => {
+            let problem = Detail::Foreign { file, why }.into();
+            Ok(Some(Layer::new().add_problem(problem)))
+        }
+        Err(refusal) => Err(unusable(&file, refusal)),
+    }
 }
 
 /// Where the user's settings file is.
 #[derive(Debug, PartialEq)]
 enum Place {
     /// Nowhere: no variable says where, or `KVIK_CONFIG` is empty.
-    None,
+    Nowhere,
     /// There, and it must exist.
     Named(PathBuf),
     /// There, if it exists.
@@ -83,75 +88,103 @@ enum Place {
 
 fn place(variables: &[(OsString, OsString)]) -> Place {
     let get = |wanted: &str| {
-        variables
-            .iter()
-            .find(|(name, _)| name == wanted)
-            .map(|(_, text)| text.as_os_str())
+        let found = variables.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, text)| text.as_os_str())
     };
     if let Some(named) = get("KVIK_CONFIG") {
         return match Path::new(named) {
-            path if named.is_empty() || path.is_absolute() && named == "/dev/null" => Place::None,
             path if path.is_absolute() => Place::Named(path.to_owned()),
-            _ => Place::Refused(ConfigError::place("KVIK_CONFIG", named.to_string_lossy())),
+            _ if named.is_empty() => Place::Nowhere,
+            _ => Place::Refused(Detail::Relative { text: lossy(named) }.into()),
         };
     }
-    // As the XDG rules have it, an empty variable is as good as an unset one.
-    let folder = |name: &'static str| {
-        get(name)
-            .filter(|text| !text.is_empty())
-            .map(|text| (name, text))
+    // As the rules of XDG have it, an empty variable is as good as an unset one.
+    let folder = |variable| get(variable).filter(|text| !text.is_empty());
+    let (variable, folder, rest) = match (folder("XDG_CONFIG_HOME"), folder("HOME")) {
+        (Some(folder), _) => ("XDG_CONFIG_HOME", folder, "kvik/config.toml"),
+        (None, Some(folder)) => ("HOME", folder, ".config/kvik/config.toml"),
+        (None, None) => return Place::Nowhere,
     };
-    let (name, folder, rest): (_, &OsStr, _) = match (folder("XDG_CONFIG_HOME"), folder("HOME")) {
-        (Some((name, folder)), _) => (name, folder, "kvik/config.toml"),
-        (None, Some((name, folder))) => (name, folder, ".config/kvik/config.toml"),
-        (None, None) => return Place::None,
-    };
-    match Path::new(folder) {
-        path if path.is_absolute() => Place::Usual(path.join(rest)),
-        _ => Place::Ignored(ConfigError::place(name, folder.to_string_lossy())),
+    if Path::new(folder).is_absolute() {
+        Place::Usual(Path::new(folder).join(rest))
+    } else {
+        let text = lossy(folder);
+        Place::Ignored(Detail::RelativeFolder { variable, text }.into())
     }
 }
 
-fn missing(path: &Path) -> bool {
-    matches!(path.try_exists(), Ok(false))
+/// Why the text of a settings file is not read.
+#[derive(Debug, PartialEq)]
+enum Refusal {
+    /// There is none.
+    Missing(String),
+    /// It is not this user's.
+    Foreign(String),
+    /// It could be this user's, but not like this.
+    Bad(String),
 }
 
-/// The text of the file, or why it is not read. Checks are made on the open file, so that it cannot be exchanged in between.
-fn read(path: &Path) -> Result<String, String> {
+/// The text of the file. Checks are made on the open file, so that it cannot be exchanged in between.
+fn read(path: &Path) -> Result<String, Refusal> {
     // Without `O_NONBLOCK`, opening a FIFO would wait for a writer.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(path)
-        .map_err(|error| error.to_string())?;
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    trust(&metadata, geteuid().as_raw())?;
-    text_of(file)
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Refusal::Missing(error.to_string()),
+            ErrorKind::PermissionDenied => Refusal::Foreign(error.to_string()),
+            _ => Refusal::Bad(error.to_string()),
+        })?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| Refusal::Bad(error.to_string()))?;
+    trust(&Facts::from(&metadata), geteuid().as_raw())?;
+    text_of(file).map_err(Refusal::Bad)
 }
 
-/// Whether nobody but this user and root can have written the file.
-fn trust(metadata: &Metadata, user: u32) -> Result<(), String> {
-    let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode());
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+/// What trust in a file depends on.
+struct Facts {
+    regular: bool,
+    owner: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl From<&Metadata> for Facts {
+    fn from(metadata: &Metadata) -> Facts {
+        Facts {
+            regular: metadata.is_file(),
+            owner: metadata.uid(),
+            group: metadata.gid(),
+            mode: metadata.mode() & 0o7777,
+        }
     }
-    if owner != user && owner != 0 {
-        return Err(format!(
+}
+
+/// Whether nobody but this user and root can have written the file. Pure.
+fn trust(file: &Facts, user: u32) -> Result<(), Refusal> {
+    let Facts {
+        owner, group, mode, ..
+    } = file;
+    if !file.regular {
+        return Err(Refusal::Bad("it is not a regular file".to_owned()));
+    }
+    if *owner != user && *owner != 0 {
+        return Err(Refusal::Foreign(format!(
             "it belongs to user {owner}, who is neither the user of this process ({user}) nor root"
-        ));
+        )));
     }
     if mode & 0o002 != 0 {
-        return Err(format!(
-            "everybody may write to it (mode {:o}); `chmod go-w` mends this",
-            mode & 0o7777
-        ));
+        return Err(Refusal::Bad(format!(
+            "everybody may write to it (mode {mode:o}), `chmod go-w` mends this"
+        )));
     }
-    // Where every user has a group of their own, it has the user's number and files are made writable for it.
+    // Where users have groups of their own, these have the users' numbers, and new files are often writable for them.
     if mode & 0o020 != 0 && group != owner {
-        return Err(format!(
-            "group {group} may write to it (mode {:o}); `chmod go-w` mends this",
-            mode & 0o7777
-        ));
+        return Err(Refusal::Bad(format!(
+            "group {group} may write to it (mode {mode:o}), `chmod go-w` mends this"
+        )));
     }
     Ok(())
 }
@@ -168,52 +201,131 @@ fn text_of(file: File) -> Result<String, String> {
 }
 
 /// What the text of a settings file says. Pure.
-pub(crate) fn parse(text: &str, path: &Arc<Path>) -> Result<Layer, ConfigError> {
+pub(crate) fn parse(text: &str, file: &Arc<Path>) -> Result<Layer, ConfigError> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| {
-            text[..span.start.min(text.len())].matches('\n').count() + 1
-        });
-        ConfigError::file(
-            path,
-            format!("line {line} is not TOML: {}", error.message()),
-        )
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.unwrap_or_default().matches('\n').count() + 1;
+        let why = format!("line {line} is not TOML, {}", error.message());
+        unusable(file, Refusal::Bad(why))
     })?;
-    let origin = Origin::UserFile(Arc::clone(path));
-    Ok(table
-        .into_iter()
-        .fold(Layer::new(), |layer, (name, value)| {
-            match Key::from_name(&name) {
-                Some(key) => {
-                    let said = text_of_value(&value)
-                        .map_err(|text| ConfigError::value(key, text, origin.clone()));
-                    layer.insert_from_file(key, said.map(OsString::from), origin.clone())
-                }
-                None => {
-                    let nearest = nearest::nearest(&name, Key::ALL.iter().map(|key| key.name()));
-                    layer.add_problem(ConfigError::unknown(name, nearest, origin.clone()))
-                }
+    let origin = Origin::UserFile(Arc::clone(file));
+    let mut layer = Layer::new();
+    for (name, value) in table {
+        layer = match Key::from_name(&name) {
+            Some(key) if key.is_text() && !value.is_str() => {
+                let error = ConfigError::value(key, spelling(&value), origin.clone());
+                layer.say(key, Err(error), origin.clone())
             }
-        }))
+            Some(key) => layer.say(key, Ok(spelling(&value)), origin.clone()),
+            None => {
+                let nearest = nearest::nearest(&name, Key::ALL.iter().map(|key| key.name()));
+                let file = Arc::clone(file);
+                layer.add_problem(
+                    Detail::Unknown {
+                        name,
+                        nearest,
+                        file,
+                    }
+                    .into(),
+                )
+            }
+        };
+    }
+    Ok(layer)
 }
 
-/// The value as the environment would spell it; `Err` with its TOML text for types that no setting has.
-fn text_of_value(value: &Value) -> Result<String, String> {
+/// The value as the environment would spell it, or in a spelling that is not a value of any setting.
+fn spelling(value: &Value) -> String {
     match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Integer(number) => Ok(number.to_string()),
-        Value::Float(number) => Ok(number.to_string()),
-        Value::Boolean(yes) => Ok(if *yes { "on" } else { "off" }.to_owned()),
-        Value::Array(values) if values.is_empty() => Ok("none".to_owned()),
-        Value::Array(values) if values.iter().all(Value::is_integer) => Ok(values
-            .iter()
-            .filter_map(Value::as_integer)
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(", ")),
-        Value::Array(_) => Err("[...]".to_owned()),
-        Value::Table(_) => Err("{...}".to_owned()),
-        Value::Datetime(time) => Err(time.to_string()),
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        // With a point in any case: 4.0 threads are not 4 threads.
+        Value::Float(number) => format!("{number:?}"),
+        Value::Boolean(yes) => yes.to_string(),
+        Value::Datetime(time) => time.to_string(),
+        Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(spelling).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Table(_) => "{...}".to_owned(),
     }
 }
 
+fn unusable(file: &Arc<Path>, refusal: Refusal) -> ConfigError {
+    let (Refusal::Missing(why) | Refusal::Foreign(why) | Refusal::Bad(why)) = refusal;
+    let file = Arc::clone(file);
+    Detail::Unusable { file, why }.into()
+}
+
+fn absolute(path: &Path) -> Arc<Path> {
+    path::absolute(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .into()
+}
+
+fn lossy(text: &OsStr) -> String {
+    text.to_string_lossy().into_owned()
+}
+
 const LARGEST: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_nobody_else_can_have_written_are_trusted() {
+        let file = |owner, group, mode| Facts {
+            regular: true,
+            owner,
+            group,
+            mode,
+        };
+        let bad = |why: &str| Err(Refusal::Bad(why.to_owned()));
+        let foreign = |why: &str| Err(Refusal::Foreign(why.to_owned()));
+        for (facts, expected) in [
+            (file(1000, 100, 0o644), Ok(())),
+            (file(1000, 100, 0o400), Ok(())),
+            (file(0, 0, 0o644), Ok(())),
+            // A group of one's own has one's own number.
+            (file(1000, 1000, 0o664), Ok(())),
+            (file(0, 0, 0o664), Ok(())),
+            (
+                file(1000, 100, 0o664),
+                bad("group 100 may write to it (mode 664), `chmod go-w` mends this"),
+            ),
+            (
+                file(0, 1000, 0o664),
+                bad("group 1000 may write to it (mode 664), `chmod go-w` mends this"),
+            ),
+            (
+                file(1000, 1000, 0o646),
+                bad("everybody may write to it (mode 646), `chmod go-w` mends this"),
+            ),
+            (
+                file(1001, 1000, 0o600),
+                foreign(
+                    "it belongs to user 1001, who is neither the user of this process (1000) nor root",
+                ),
+            ),
+            (
+                Facts {
+                    regular: false,
+                    ..file(1000, 1000, 0o600)
+                },
+                bad("it is not a regular file"),
+            ),
+        ] {
+            assert_eq!(
+                trust(&facts, 1000),
+                expected,
+                "{} {} {:o}",
+                facts.owner,
+                facts.group,
+                facts.mode
+            );
+        }
+        // Root does not believe the files of others either.
+        assert!(trust(&file(1000, 1000, 0o600), 0).is_err());
+    }
+}

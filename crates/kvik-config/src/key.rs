@@ -119,7 +119,7 @@ macro_rules! settings {
                 unit: "seconds",
                 rule: Rule::at_least(1),
             }
-            /// The HTTP status codes after which a request is sent again; `none` for no code, empty for the default.
+            /// The HTTP status codes after which a request is sent again; `[]` for none, empty for the default.
             HttpStatusCodes http_status_codes: Vec<u16> {
                 variables: &["KVIK_HTTP_STATUS_CODES", "KVIKIO_HTTP_STATUS_CODES"],
                 default: "429, 500, 502, 503, 504",
@@ -212,6 +212,7 @@ struct Entry {
     row: Row,
     expected: fn(&Rule) -> String,
     parses: fn(&OsStr, &Rule) -> bool,
+    is_text: bool,
 }
 
 macro_rules! define_keys {
@@ -236,6 +237,7 @@ macro_rules! define_keys {
                             row: Row { $($row)* },
                             expected: <$kind as Setting>::expected,
                             parses: |text, rule| <$kind as Setting>::parse(text, rule).is_some(),
+                            is_text: <$kind as Setting>::IS_TEXT,
                         };
                         &ENTRY
                     })*
@@ -297,6 +299,11 @@ impl Key {
 
     pub(crate) fn rule(self) -> &'static Rule {
         &self.entry().row.rule
+    }
+
+    /// Whether the setting is a text, for which any other type of a settings file is a mistake.
+    pub(crate) fn is_text(self) -> bool {
+        self.entry().is_text
     }
 
     /// Whether `text` is a value of this setting.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, Detail};
 use crate::key::{Key, settings};
 use crate::nearest;
 use crate::origin::Origin;
@@ -128,20 +128,11 @@ impl Layer {
         }
     }
 
-    /// Adds what a settings file says about `key`; `Err` is a value of a type that no setting has.
-    pub(crate) fn insert_from_file(
-        self,
-        key: Key,
-        said: Result<OsString, ConfigError>,
-        origin: Origin,
-    ) -> Layer {
-        self.insert(
-            key,
-            Word {
-                said,
-                origin: Some(origin),
-            },
-        )
+    /// Adds what a settings file says about `key`; `Err` is a value of a type that the setting does not have.
+    pub(crate) fn say(self, key: Key, said: Result<String, ConfigError>, origin: Origin) -> Layer {
+        let said = said.map(OsString::from);
+        let origin = Some(origin);
+        self.insert(key, Word { said, origin })
     }
 
     pub(crate) fn add_problem(mut self, problem: ConfigError) -> Layer {
@@ -158,7 +149,12 @@ impl Layer {
     pub(crate) fn under(mut self, upper: Layer) -> Layer {
         self.words.extend(upper.words);
         self.unusable = upper.unusable.or(self.unusable);
-        self.problems.extend(upper.problems);
+        for problem in upper.problems {
+            // The same source may be given twice.
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
         self
     }
 
@@ -232,11 +228,12 @@ fn word_of_variables(key: Key, variables: &BTreeMap<OsString, OsString>) -> Opti
         let (name, text) = set.next()?;
         let said = match set.find(|(_, other)| *other != text) {
             None => Ok(text.clone()),
-            Some((alias, other)) => Err(ConfigError::aliases(
+            Some((alias, other)) => Err(Detail::Aliases {
                 key,
-                (name, text.to_string_lossy().into_owned()),
-                (alias, other.to_string_lossy().into_owned()),
-            )),
+                first: (name, text.to_string_lossy().into_owned()),
+                second: (alias, other.to_string_lossy().into_owned()),
+            }
+            .into()),
         };
         Some(Word {
             said,
@@ -252,11 +249,7 @@ fn misspelt(name: &OsStr) -> Option<ConfigError> {
     if known().any(|variable| variable == name) {
         return None;
     }
-    let nearest =
-        nearest::nearest(name, known()).filter(|nearest| nearest::edits(name, nearest) <= 2)?;
-    Some(ConfigError::unknown(
-        name,
-        Some(nearest),
-        Origin::Environment(""),
-    ))
+    let nearest = nearest::nearest(name, known())?;
+    let variable = name.to_owned();
+    (nearest::edits(name, nearest) <= 1).then(|| Detail::Misspelt { variable, nearest }.into())
 }

@@ -53,7 +53,7 @@ mod parse;
 mod process;
 mod reference;
 #[cfg(feature = "serde")]
-mod serde;
+mod serialize;
 mod size;
 mod value;
 

@@ -72,6 +72,9 @@ impl Rule {
 
 /// A type that a setting can have. `parse` undoes `text`.
 pub(crate) trait Setting: Clone {
+    /// Whether every text is a value.
+    const IS_TEXT: bool = false;
+
     fn parse(text: &OsStr, rule: &Rule) -> Option<Self>;
     /// What `parse` accepts, so that "is not {}" makes a sentence.
     fn expected(rule: &Rule) -> String;
@@ -104,11 +107,12 @@ impl Setting for ByteSize {
     }
 
     fn expected(rule: &Rule) -> String {
-        if rule.least == 0 {
-            size::EXPECTED.to_owned()
-        } else {
-            format!("{}{}", size::EXPECTED, rule.range())
-        }
+        // Byte, not bytes: no setting asks for a larger least size.
+        let least = match rule.least {
+            0 => String::new(),
+            least => format!(" of at least {least} byte"),
+        };
+        format!("a size{least}, {}", size::SPELLINGS)
     }
 
     fn text(&self) -> OsString {
@@ -162,42 +166,45 @@ impl Setting for Duration {
     }
 }
 
-/// Numbers between commas.
+/// Numbers between commas, in brackets or not. `[]` is the empty list.
 impl Setting for Vec<u16> {
     fn parse(text: &OsStr, rule: &Rule) -> Option<Vec<u16>> {
         let text = match (text.to_str()?.trim(), rule.empty) {
             ("", Some(empty)) => empty(),
             (text, _) => text,
         };
-        if text.eq_ignore_ascii_case("none") {
+        let list = match text.strip_prefix('[') {
+            Some(rest) => rest.strip_suffix(']')?,
+            None => text,
+        };
+        if text.starts_with('[') && list.trim().is_empty() {
             return Some(Vec::new());
         }
-        text.split(',')
+        list.split(',')
             .map(|code| u16::try_from(rule.number(code)?).ok())
             .collect()
     }
 
     fn expected(rule: &Rule) -> String {
         format!(
-            "a list of whole numbers{} with commas between them, or `none`",
+            "a list of whole numbers{} with commas between them, or `[]`",
             rule.range()
         )
     }
 
     fn text(&self) -> OsString {
         if self.is_empty() {
-            return "none".into();
+            return "[]".into();
         }
-        self.iter()
-            .map(u16::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-            .into()
+        let codes: Vec<_> = self.iter().map(u16::to_string).collect();
+        codes.join(", ").into()
     }
 }
 
 /// Any text as it is; the empty one is none.
 impl Setting for Option<String> {
+    const IS_TEXT: bool = true;
+
     fn parse(text: &OsStr, _: &Rule) -> Option<Option<String>> {
         let text = text.to_str()?;
         Some((!text.is_empty()).then(|| text.to_owned()))
@@ -214,6 +221,8 @@ impl Setting for Option<String> {
 
 /// Any path as it is; the empty one is none.
 impl Setting for Option<PathBuf> {
+    const IS_TEXT: bool = true;
+
     fn parse(text: &OsStr, _: &Rule) -> Option<Option<PathBuf>> {
         Some((!text.is_empty()).then(|| PathBuf::from(text)))
     }

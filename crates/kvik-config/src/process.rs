@@ -90,9 +90,11 @@ pub(crate) fn base_config() -> Config {
 /// one would wait for that thread forever. Two first comers both read; one result is kept.
 fn first() -> Arc<Base> {
     let variables = env::variables();
+    // The process must go on without its file: what is wrong becomes part of the layer.
+    let user_file = file::user_file(&variables).map(Option::unwrap_or_default);
     let base = Base {
         suggestions: Layer::new(),
-        user_file: file::user_layer(&variables),
+        user_file: user_file.unwrap_or_else(Layer::unusable),
         environment: Layer::from_vars(variables),
         process: Layer::new(),
         config: Config::default(),

@@ -102,7 +102,9 @@ fn parse(text: &str) -> Option<ByteSize> {
         .map(ByteSize)
 }
 
-pub(crate) const EXPECTED: &str = "a size in bytes, such as 4194304, 4MiB or `64 KiB` (B, K, M, G, T and KiB, MiB, GiB, TiB count in 1024s)";
+pub(crate) const SPELLINGS: &str = "such as 4194304, 4MiB or 64 KiB (K, M, G, T count in 1024s)";
+
+const EXPECTED: &str = "a size, such as 4194304, 4MiB or 64 KiB (K, M, G, T count in 1024s)";
 
 const PRINTED: [(&str, u64); 4] = [
     ("TiB", 1 << 40),
