@@ -47,7 +47,6 @@ impl Facts {
 #[non_exhaustive]
 pub struct Route {
     /// The compat mode it was resolved from: `off`, `on` or `auto`.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub wanted: CompatMode,
     /// The engines that may be used, the preferred one first. Never empty.
     pub allowed: Vec<Allowed>,
@@ -133,11 +132,6 @@ pub(crate) fn resolve(
             why: cufile,
         }],
     })
-}
-
-#[cfg(feature = "serde")]
-fn as_text<S: serde::Serializer>(mode: &CompatMode, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(mode)
 }
 
 #[cfg(test)]

@@ -38,7 +38,17 @@ impl<'a> FileRef<'a> {
         stat.map_err(|errno| Error::os(Op::Inspect, errno).at(&self.place()))
     }
 
-    /// A descriptor to ask about. Opening never waits: a FIFO without a writer opens at once.
+    /// A descriptor to ask for facts that need no access to the contents: whatever kind of file it is, nothing happens to it.
+    pub(crate) fn look(&self) -> Result<Opened<'a>> {
+        match self {
+            FileRef::Path(path) => open_reading(path, libc::O_PATH)
+                .map(Opened::Ours)
+                .map_err(|error| Error::io(Op::Inspect, error).at(&self.place())),
+            FileRef::Fd(fd) => Ok(Opened::Theirs(*fd)),
+        }
+    }
+
+    /// A descriptor for reading. Opening never waits: a FIFO without a writer opens at once.
     pub(crate) fn open(&self, op: Op) -> Result<Opened<'a>> {
         match self {
             FileRef::Path(path) => open_reading(path, 0)

@@ -85,6 +85,30 @@ fn dropped_pages_are_gone_and_a_read_brings_some_back() {
 }
 
 #[test]
+fn mincore_counts_across_its_windows_as_cachestat_does() {
+    let page = os::page_size();
+    let (_folder, path) = file_of(0);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let windows = WINDOW_PAGES * page;
+    file.set_len(2 * windows + 1).unwrap();
+    for offset in [0, windows - 1, windows, 2 * windows] {
+        file.read_exact_at(&mut [0; 1], offset).unwrap();
+    }
+    let all = 0..2 * windows + 1;
+    let resident = resident_by_mincore(file.as_fd(), &all, page).unwrap();
+    assert!(resident >= 4, "{resident} pages");
+    let info = page_cache_info(&file, 0, 0).unwrap();
+    assert_eq!(
+        (info.resident_pages, info.total_pages),
+        (resident, 2 * WINDOW_PAGES + 1)
+    );
+}
+
+#[test]
 fn only_pages_wholly_inside_the_range_are_dropped() {
     let page = os::page_size();
     let (_folder, path) = file_of(0);

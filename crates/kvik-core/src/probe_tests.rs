@@ -201,9 +201,13 @@ fn fifos_and_sockets_are_not_opened_and_say_so() {
     assert_eq!(probe.size.why_absent(), Some("a FIFO has no size"));
     assert_eq!(
         probe.cached.why_absent(),
-        Some("a FIFO is not opened to look at it")
+        Some("a FIFO has no pages in the page cache")
     );
     assert_eq!(probe.direct_opens, Support::No("it is a FIFO".to_owned()));
+    assert!(
+        probe.file_system.known().is_some(),
+        "which is known without opening it"
+    );
     let socket = folder.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
     assert_eq!(FileProbe::of(&socket).unwrap().kind, FileKind::Socket);
@@ -211,6 +215,20 @@ fn fifos_and_sockets_are_not_opened_and_say_so() {
         FileProbe::of("/dev/null").unwrap().kind,
         FileKind::CharacterDevice
     );
+}
+
+#[test]
+fn a_colon_in_the_name_does_not_garble_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().join("a: b");
+    fs::create_dir(&name).unwrap();
+    fs::write(name.join("c"), "text").unwrap();
+    let file = FileProbe::of(&name.join("c")).unwrap();
+    assert!(file.place.ends_with("a: b/c"));
+    // Whether there is a device depends on where temporary files lie; what is said if there is none does not.
+    if let Some(why) = file.block_device.why_absent() {
+        assert!(!why.contains("a: b"), "{why}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use nix::sys::stat::SFlag;
 use super::{Fact, FileSystem, LABEL, Support};
 use crate::block_device::{BlockDevice, block_device_of};
 use crate::error::{Error, Op, Result};
-use crate::file_ref::{FileRef, file_type, open_reading};
+use crate::file_ref::{FileRef, cached_size, file_type, open_reading};
 use crate::os;
 use crate::page_cache::{PageCacheInfo, page_cache_info};
 
@@ -84,7 +84,8 @@ pub struct DirectAlignment {
 }
 
 impl FileProbe {
-    /// Collects the facts about a file. Only regular files, folders and block devices are opened: opening others can have effects.
+    /// Collects the facts about a file. Only regular files and block devices are opened for reading: opening others can
+    /// wait or have effects.
     ///
     /// # Errors
     /// `NotFound`, `PermissionDenied` and what else `stat(2)` reports. All that fails later is an absent fact with its reason.
@@ -92,31 +93,22 @@ impl FileProbe {
         let file = file.into();
         let stat = file.stat()?;
         let kind = FileKind::from(file_type(&stat));
-        let opens = matches!(
-            kind,
-            FileKind::Regular | FileKind::Directory | FileKind::BlockDevice
-        );
-        let opened = match file {
-            FileRef::Path(_) if !opens => Err(format!("a {kind} is not opened to look at it")),
-            _ => file.open(Op::Inspect).map_err(|error| reason(&error)),
-        };
-        let fd = opened.as_ref().map(AsFd::as_fd).map_err(String::as_str);
+        let seen = file.look().map_err(|error| reason(&error));
+        let fd = seen.as_ref().map(AsFd::as_fd).map_err(String::as_str);
         Ok(FileProbe {
             place: file.place().to_string(),
             kind,
-            size: size(kind, stat.st_size, fd),
+            size: size(&file, kind, stat.st_size),
             file_system: with(fd, FileSystem::of),
             direct_alignment: with(fd, direct_alignment),
             direct_opens: direct_opens(&file, kind),
-            block_device: match block_device_of(file) {
-                Ok(device) => Fact::Known(device),
-                Err(error) => Fact::absent(reason(&error)),
+            block_device: from_result(block_device_of(file)),
+            cached: match kind {
+                FileKind::Regular | FileKind::BlockDevice => {
+                    from_result(page_cache_info(file, 0, 0))
+                }
+                _ => Fact::absent(format!("a {kind} has no pages in the page cache")),
             },
-            // By the descriptor that is open already, so that all facts are about one file.
-            cached: with(fd, |fd| match page_cache_info(fd, 0, 0) {
-                Ok(info) => Fact::Known(info),
-                Err(error) => Fact::absent(reason(&error)),
-            }),
         })
     }
 }
@@ -131,19 +123,30 @@ fn with<T>(
     }
 }
 
-/// The error's clause alone: the place is known to whoever reads the fact.
-fn reason(error: &Error) -> String {
-    let text = error.to_string();
-    text.split_once(": ")
-        .map_or(text.clone(), |(_, why)| why.to_owned())
+fn from_result<T>(result: Result<T>) -> Fact<T> {
+    match result {
+        Ok(value) => Fact::Known(value),
+        Err(error) => Fact::absent(reason(&error)),
+    }
 }
 
-fn size(kind: FileKind, by_stat: i64, fd: Result<BorrowedFd<'_>, &str>) -> Fact<u64> {
+/// The error's clause alone: operation and place are known to whoever reads the fact.
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    let known = match error.place() {
+        Some(place) => format!("{} {place}: ", error.op()),
+        None => format!("{}: ", error.op()),
+    };
+    text.strip_prefix(&known).unwrap_or(&text).to_owned()
+}
+
+fn size(file: &FileRef<'_>, kind: FileKind, by_stat: i64) -> Fact<u64> {
     match kind {
         FileKind::Regular => Fact::Known(u64::try_from(by_stat).unwrap_or(0)),
-        FileKind::BlockDevice => with(fd, |fd| {
-            Fact::from_result(os::block_device_size(fd), "BLKGETSIZE64")
-        }),
+        FileKind::BlockDevice => from_result(
+            file.open(Op::Inspect)
+                .and_then(|opened| cached_size(opened.as_fd(), Op::Inspect, &file.place())),
+        ),
         _ => Fact::absent(format!("a {kind} has no size")),
     }
 }
