@@ -9,9 +9,15 @@ use super::*;
 
 const PAGE: u64 = 4096;
 
-/// A file of `length` bytes, written out, in a folder that goes with the test.
+/// A folder that goes with the test, on a disk: `/tmp` is often a tmpfs, whose pages cannot be dropped, and `/var/tmp` outlives a
+/// reboot by the hierarchy standard.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/var/tmp").unwrap()
+}
+
+/// A file of `length` bytes, written out, in such a folder.
 fn file_of(length: usize) -> (tempfile::TempDir, std::path::PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let path = folder.path().join("data");
     let mut file = File::create(&path).unwrap();
     file.write_all(&vec![7; length]).unwrap();
@@ -40,7 +46,7 @@ fn ranges_are_widened_to_pages_and_end_with_the_file() {
 
 #[test]
 fn what_was_just_written_is_cached_and_counts_once_while_dirty() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -149,7 +155,7 @@ fn empty_files_and_offsets_past_the_end_have_no_pages() {
 
 #[test]
 fn a_fifo_a_directory_and_a_missing_file_are_typed_errors_at_once() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let fifo = folder.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(
