@@ -116,6 +116,9 @@ http_status_codes = [429, 500, 502, 503, 504]
 const OVERVIEW: &str = "\
 ## All settings
 
+Not every setting has a user yet: those of direct I/O, devices and remote reads are read and checked, and take effect with the
+parts that use them.
+
 | Setting | Default | KvikIO's default | Unit |
 |---|---|---|---|
 ";

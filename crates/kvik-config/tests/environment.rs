@@ -2,7 +2,8 @@
 //!
 //! What once broke, in KvikIO: the settings of one component were reset by another (field case C1), and one bad variable broke all.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -237,11 +238,10 @@ fn a_bad_usual_file_is_an_error_but_a_strangers_is_passed_over() {
     // Root gives the file away, which nobody else can; everybody else may not read the file, which root always can.
     let file = folder.path().join("kvik/config.toml");
     let why = if nix::unistd::geteuid().is_root() {
-        std::os::unix::fs::chown(&file, Some(12_345), None).expect("given away");
+        chown(&file, Some(12_345), None).expect("given away");
         "it belongs to user 12345, who is neither the user of this process (0) nor root"
     } else {
-        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0))
-            .expect("a mode");
+        fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("a mode");
         "Permission denied (os error 13)"
     };
     let passed = lines(folder.path(), &[("XDG_CONFIG_HOME", home)]);

@@ -30,9 +30,10 @@ fn c1_the_programs_choice_stays_whatever_a_component_would_like() {
         (Ok(5), Origin::Suggestion)
     );
     // On every other thread as well.
-    let elsewhere = thread::spawn(|| Config::current().num_threads())
-        .join()
-        .expect("a thread");
+    let elsewhere = thread::scope(|scope| {
+        let thread = scope.spawn(|| Config::current().num_threads());
+        thread.join().expect("the thread ends well")
+    });
     assert_eq!(elsewhere, Ok(3));
     // The program may change its mind.
     Config::set_process(Layer::new().num_threads(4)).expect("a value");
@@ -167,12 +168,12 @@ fn settings_can_be_asked_for_while_a_thread_ends() {
     }
     thread_local!(static LATE: std::cell::RefCell<Option<AsksAtTheEnd>> = const { std::cell::RefCell::new(None) });
     let (sender, answers) = std::sync::mpsc::channel();
-    thread::spawn(move || {
-        LATE.set(Some(AsksAtTheEnd(sender)));
-        // After `LATE`, so that it is gone before it.
-        let _ = Config::current();
-    })
-    .join()
-    .expect("the thread ends well");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            LATE.set(Some(AsksAtTheEnd(sender)));
+            // After `LATE`, so that it is gone before it.
+            let _ = Config::current();
+        });
+    });
     assert_eq!(answers.recv(), Ok(true));
 }
