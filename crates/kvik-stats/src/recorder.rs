@@ -122,8 +122,9 @@ impl Cell {
         self.duration
             .fetch_add(nanoseconds(outcome.duration(operation)), Ordering::Release);
         self.moved.fetch_add(outcome.bytes, Ordering::Release);
-        self.errors
-            .fetch_add(u64::from(!outcome.ok), Ordering::Release);
+        if !outcome.ok {
+            self.errors.fetch_add(1, Ordering::Release);
+        }
     }
 
     fn add_to(&self, totals: &mut Totals, backend: Backend, direction: Direction) {
