@@ -13,6 +13,17 @@ use crate::process;
 ///
 /// Contexts nest: the one entered last wins. They may be dropped in any order; each takes only its own layer away. The guard
 /// stays on its thread, and no other thread sees its layer.
+///
+/// # Example: what does not compile
+///
+/// ```compile_fail
+/// use kvik_config::{Config, Layer};
+///
+/// let context = Config::enter(Layer::new()).unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || drop(context)); // `*const ()` cannot be sent between threads
+/// });
+/// ```
 #[must_use = "the context ends when the guard is dropped"]
 #[derive(Debug)]
 pub struct Context {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use kvik_config::{Config, Key};
+use kvik_config::{Config, Key, Layer};
 use tempfile::TempDir;
 
 /// Run by the other tests in a process of its own.
@@ -22,6 +22,15 @@ fn all_current_settings_can_be_printed() {
     }
     for problem in config.problems() {
         println!("problem | {problem}");
+    }
+    // Who asks the sources one by one hears the same.
+    if let Ok(file) = Layer::user_file() {
+        let asked = Config::resolve([file.unwrap_or_default(), Layer::from_env()]);
+        let asked = asked.expect("values of file and environment wait");
+        for &key in Key::ALL {
+            assert_eq!(asked.text(key), config.text(key));
+            assert_eq!(asked.origin(key), config.origin(key));
+        }
     }
     // Whatever the environment of this process, a setting has a value or its error is among the problems.
     for &key in Key::ALL {
