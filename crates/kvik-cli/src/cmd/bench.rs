@@ -1,0 +1,181 @@
+//! `kvik bench`: this machine against its own limit. The measuring is kvik-bench's; here are flags and the screen.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use kvik::config::{ByteSize, Config, Key, Origin};
+use kvik_bench::{Options, Progress};
+
+use crate::Exit;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Report};
+use crate::progress::Steps;
+use crate::stop::Stop;
+use crate::units;
+
+/// Measure kvik on this machine, beside the plain loops that are its limit
+///
+/// About a minute: large reads hot and cold, writes, small random reads. Every figure stands beside the fastest plain
+/// loop written for that one job, run in turn; the ratio says how near kvik comes to it. All bytes are compared. The
+/// files are kvik's own and are removed at the end.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_long_help = AFTER)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    suite: Option<Suite>,
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Suite {
+    File(FileFlags),
+}
+
+/// Sweep threads and task sizes over reads of one file
+///
+/// Hot and cold, by several numbers of threads and task sizes, each beside its limit. `--threads` and `--task-size` fix
+/// them. A file that is named is only read.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER)]
+struct FileFlags {
+    /// The file to read; without it kvik makes one and removes it
+    path: Option<PathBuf>,
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+#[derive(Debug, Args)]
+struct OptionFlags {
+    /// Make the files in this folder, to measure the storage under it
+    ///
+    /// Without it the folder for temporary files, unless that is kept in memory, then the working directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Length of the data, at most; less is used on small machines, and the report says so
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    size: ByteSize,
+    /// How often each contender of a case runs
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Seconds that all cases together may take, about
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    budget: Option<Duration>,
+    /// Run only cases whose name contains this; may be given again
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+}
+
+const AFTER: &str = "\
+Output:
+  A table, or with --json one object: {\"machine\", \"cases\": [{\"name\", \"value\", \"unit\", \"cpu_s_per_gb\", \"limit\",
+  \"ratio\", ...}], \"not_run\", \"notes\"}. GB is 1e9 bytes, value and limit are medians of the same rounds.
+
+Exit codes:
+  0 measured, 2 no such case, 6 no room for the data, 130 Ctrl-C (the files are removed); `kvik --help` has the whole
+  table.
+
+Examples:
+  kvik bench
+  kvik bench --dir /mnt/fast --case cold
+  kvik bench file /mnt/fast/data.bin --threads 8
+  kvik bench --json --quiet | jq -r '.cases[] | [.name, .value, .ratio] | @tsv'";
+
+pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
+    let stop = Stop::listen()?;
+    let steps = Steps::new(output);
+    let mut tell = |progress: Progress<'_>| show(&steps, &progress);
+    let measured = match &flags.suite {
+        None => kvik_bench::default_suite(&options(&flags.options, None)?, &mut tell, stop.flag()),
+        Some(Suite::File(file)) => {
+            let options = options(&file.options, file.path.clone())?;
+            kvik_bench::file_suite(&options, &mut tell, stop.flag())
+        }
+    };
+    drop(steps);
+    let report = match (measured, stop.requested()) {
+        (Ok(report), _) => report,
+        (Err(_), Some(exit)) => {
+            return Err(Failure::new(
+                exit,
+                "Interrupted",
+                "bench: stopped; its files are removed",
+            ));
+        }
+        (Err(error), None) => return Err(error.into()),
+    };
+    let json = serde_json::to_value(&report).map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            "Internal",
+            format!("bench: the report is no JSON: {error}"),
+        )
+    })?;
+    Ok(Report::new(json).text(report.to_string()))
+}
+
+/// Threads and task size are only fixed if the command line says so; a sweep should not stop at a setting.
+fn options(flags: &OptionFlags, file: Option<PathBuf>) -> Result<Options> {
+    let config = Config::current();
+    let said = |key| config.origin(key) == Origin::Process;
+    let default = Options::default();
+    Ok(Options {
+        dir: flags.dir.clone(),
+        size: flags.size.bytes(),
+        rounds: flags.rounds.unwrap_or(default.rounds),
+        threads: if said(Key::NumThreads) {
+            Some(config.num_threads()?)
+        } else {
+            None
+        },
+        task_size: if said(Key::TaskSize) {
+            Some(config.task_size()?.bytes())
+        } else {
+            None
+        },
+        file,
+        cases: flags.cases.clone(),
+        budget: flags.budget.unwrap_or(default.budget),
+    })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "write a number of seconds, such as 10".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn show(steps: &Steps, progress: &Progress<'_>) {
+    match progress {
+        Progress::Data {
+            path, bytes, total, ..
+        } => {
+            let text = format!(
+                "making data in {}: {} of {}",
+                path.display(),
+                units::size(*bytes),
+                units::size(*total)
+            );
+            steps.now(&text, *bytes == 0);
+        }
+        Progress::Begun {
+            name,
+            number,
+            total,
+            ..
+        } => steps.now(&format!("[{number}/{total}] {name}"), true),
+        Progress::Round {
+            name,
+            number,
+            total,
+            ..
+        } => {
+            steps.now(&format!("{name}: round {number} of {total}"), false);
+        }
+        Progress::Done { case, .. } => steps.keep(&case.to_string()),
+        Progress::NotRun { name, reason, .. } => steps.keep(&format!("not run: {name}: {reason}")),
+        _ => {}
+    }
+}

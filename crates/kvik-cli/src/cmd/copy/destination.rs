@@ -1,0 +1,95 @@
+//! Where a copy ends up: directories, symbolic links, and the places that are refused.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::Exit;
+use crate::failure::{Failure, Result, show};
+
+use super::snapshot::Snapshot;
+
+/// The path of the new file: `destination`, or `destination/name` if that is a directory, behind any symbolic links.
+pub(super) fn resolve(source: &Path, destination: &Path) -> Result<PathBuf> {
+    let path = if destination.is_dir() {
+        let Some(name) = source.file_name() else {
+            return Err(Failure::usage(format!(
+                "copy {}: it has no file name",
+                show(source)
+            )));
+        };
+        destination.join(name)
+    } else if destination.as_os_str().as_bytes().ends_with(b"/") {
+        let message = format!("copy to {}: no such directory", show(destination));
+        return Err(Failure::new(Exit::NotFound, "NotFound", message));
+    } else {
+        destination.to_owned()
+    };
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_symlink() => follow(&path),
+        Ok(found) => regular(found, path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path),
+        Err(error) => Err(Failure::io("inspect", &path, &error)),
+    }
+}
+
+/// A rename would replace the link itself; `cp` writes to what it points to, and so do we.
+fn follow(link: &Path) -> Result<PathBuf> {
+    let path = fs::canonicalize(link).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::usage(format!(
+            "copy to {}: the symbolic link points nowhere",
+            show(link)
+        ))
+        .hint("remove the link, or name the file itself"),
+        _ => Failure::io("follow", link, &error),
+    })?;
+    let found = fs::metadata(&path).map_err(|error| Failure::io("inspect", &path, &error))?;
+    regular(found, path)
+}
+
+fn regular(found: fs::Metadata, path: PathBuf) -> Result<PathBuf> {
+    if found.is_dir() {
+        Err(Failure::new(
+            Exit::Usage,
+            "IsADirectory",
+            format!("copy to {}: it is a directory", show(&path)),
+        ))
+    } else if !found.is_file() {
+        Err(Failure::usage(format!(
+            "copy to {}: it is not a regular file, and would be replaced by one",
+            show(&path)
+        ))
+        .hint("`kvik cat SRC > DST` writes into a device or a pipe"))
+    } else {
+        Ok(path)
+    }
+}
+
+/// A file cannot be copied onto itself by any of its names, nor onto its own part.
+pub(super) fn refuse_itself(source: &Snapshot, source_path: &Path, path: &Path) -> Result<()> {
+    if source.is(path) {
+        return Err(Failure::usage(format!(
+            "copy {} to {}: they are the same file",
+            show(source_path),
+            show(path)
+        )));
+    }
+    let part = part_of(path);
+    if source.is(&part) {
+        return Err(Failure::usage(format!(
+            "copy {} to {}: the source is the place where the copy would be made",
+            show(source_path),
+            show(path)
+        ))
+        .hint("`mv` gives a kept part its final name"));
+    }
+    Ok(())
+}
+
+/// The name of a copy in the making.
+pub(super) fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".kvik-part");
+    PathBuf::from(name)
+}

@@ -1,0 +1,249 @@
+//! `kvik copy`: one file to another place, in parallel, whole or not at all.
+//!
+//! ```text
+//! open source -> resolve destination -> part -> pump (or stream) -> verify -> unchanged? -> sync -> rename
+//! ```
+
+mod destination;
+mod part;
+mod pieces;
+mod pump;
+mod snapshot;
+mod stream;
+mod verify;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use kvik::FileHandle;
+use kvik::config::Config;
+use serde_json::json;
+
+use crate::Exit;
+use crate::failure::{Failure, Result, show};
+use crate::output::{Output, Report};
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::units;
+
+use part::Part;
+use pieces::Pieces;
+use pump::Load;
+use snapshot::Snapshot;
+
+/// Copy a file, in parallel, whole or not at all
+///
+/// The bytes go to DST.kvik-part, which takes the place of DST only when all of them are there, flushed to the storage,
+/// and SRC did not change meanwhile. So DST is either what it was or the whole copy. Sparse files stay sparse, the
+/// permission bits are those of SRC, and an existing DST is replaced.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Flags {
+    /// The file or block device to copy
+    #[arg(value_name = "SRC")]
+    source: PathBuf,
+    /// The new file, or a directory to put it into under its own name
+    #[arg(value_name = "DST")]
+    destination: PathBuf,
+    /// Read the copy back from the storage and compare it with SRC, byte for byte
+    ///
+    /// The page cache of the copy is dropped first, so that the storage answers and not the memory (on tmpfs they are
+    /// the same). DST appears only if nothing differs.
+    #[arg(long)]
+    verify: bool,
+    /// Do not wait until the copy is safe on the storage
+    ///
+    /// Without it a power cut after `kvik copy` cannot lose the file.
+    #[arg(long)]
+    no_sync: bool,
+}
+
+const AFTER: &str = "\
+Files:
+  DST.kvik-part   the copy while it is made, locked against a second kvik. Ctrl-C and SIGTERM leave it there and name
+                  it; the next copy to DST begins anew and takes its place. Any error removes it, above all a source
+                  that changed, a difference found by --verify, and a full disk.
+  DST             a symbolic link is followed. Anything but a regular file (a device, a FIFO) is refused.
+
+Exit codes:
+  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory or a pipe),
+  3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found a difference,
+  6 disk full, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
+
+Examples:
+  kvik copy data.bin /mnt/fast/
+  kvik copy --verify --threads 8 data.bin backup.bin
+  kvik copy --stats=json --quiet data.bin copy.bin | jq .bytes_read";
+
+pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
+    let begun = Instant::now();
+    let stop = Stop::listen()?;
+    refuse_streams(flags)?;
+    let source = FileHandle::open(&flags.source)?;
+    let before = Snapshot::take(&source, &flags.source)?;
+    let path = destination::resolve(&flags.source, &flags.destination)?;
+    destination::refuse_itself(&before, &flags.source, &path)?;
+    let part = Part::create(&path)?;
+    let job = Job {
+        source: &source,
+        source_path: &flags.source,
+        before,
+        part: &part,
+        stop: &stop,
+        output,
+    };
+    let copied = match job.fill(flags) {
+        Ok(copied) => copied,
+        Err(failure) => return Err(give_up(failure, part)),
+    };
+    part.publish(&path, !flags.no_sync)?;
+    Ok(told(flags, &path, &copied, begun.elapsed()))
+}
+
+/// What is needed to fill a part and to know that it is right.
+struct Job<'a> {
+    source: &'a FileHandle,
+    source_path: &'a Path,
+    before: Snapshot,
+    part: &'a Part,
+    stop: &'a Stop,
+    output: &'a Output,
+}
+
+/// What was done.
+struct Copied {
+    /// The length of the file.
+    size: u64,
+    /// Bytes really moved, without the holes.
+    data: u64,
+}
+
+impl Job<'_> {
+    fn fill(&self, flags: &Flags) -> Result<Copied> {
+        let size = self.before.size;
+        let load = Load::from(&Config::current())?;
+        let target = self.part.handle();
+        let mut progress = Progress::new(self.output, "copying", size);
+        let copied = if self.made_while_read() {
+            let data = stream::copy(self.source, target, self.stop, &mut progress)?;
+            if flags.verify && size == 0 && data > 0 {
+                return Err(Failure::usage(format!(
+                    "verify {}: it has no size, so its bytes may differ at each reading",
+                    show(self.source_path)
+                )));
+            }
+            Copied { size: data, data }
+        } else {
+            // The length first: what is never written stays a hole.
+            target.set_len(size)?;
+            let pieces = Pieces::new(vec![self.source.clone()], size, load.piece);
+            let data = pump::copy(self.source, target, pieces, load, self.stop, &mut progress)?;
+            Copied { size, data }
+        };
+        drop(progress);
+        self.part.set_mode(self.before.mode)?;
+        if !flags.no_sync || flags.verify {
+            target.sync()?;
+        }
+        if flags.verify && size > 0 {
+            self.verify(copied.size, load)?;
+        }
+        self.before.compare(self.source, self.source_path)?;
+        Ok(copied)
+    }
+
+    /// Whether the size cannot be believed: files of /proc have bytes and no size, those of /sys have a size of one page,
+    /// whatever they hold. A small file is as well read front to back, unless it is one hole.
+    fn made_while_read(&self) -> bool {
+        let size = self.before.size;
+        let holds_data = || {
+            self.source
+                .data_extents(0..size)
+                .is_ok_and(|extents| !extents.is_empty())
+        };
+        size == 0 || size <= 4096 && holds_data()
+    }
+
+    fn verify(&self, size: u64, load: Load) -> Result<()> {
+        let target = self.part.handle();
+        let mut progress = Progress::new(self.output, "verifying", size);
+        verify::from_storage(
+            self.source,
+            target,
+            self.part.path(),
+            size,
+            load,
+            self.stop,
+            &mut progress,
+        )
+        // A source that changed explains any difference, and is the better answer.
+        .map_err(|failure| {
+            self.before
+                .compare(self.source, self.source_path)
+                .err()
+                .unwrap_or(failure)
+        })
+    }
+}
+
+/// Without names there are no offsets to read at in parallel, and no place for a part.
+fn refuse_streams(flags: &Flags) -> Result<()> {
+    if flags.source == Path::new("-") {
+        return Err(Failure::usage(
+            "copy -: standard input cannot be read at several places at once",
+        )
+        .hint("`kvik cat - > FILE` reads it from front to back; `./-` names a file called -"));
+    }
+    if flags.destination == Path::new("-") {
+        return Err(Failure::usage(
+            "copy to -: standard output cannot be written at several places at once",
+        )
+        .hint("`kvik cat SRC` prints a file; `./-` names a file called -"));
+    }
+    Ok(())
+}
+
+/// Removes the part, or keeps it where somebody stopped us and may want to look at it, and says which.
+fn give_up(failure: Failure, part: Part) -> Failure {
+    let path = part.path().to_owned();
+    match failure.exit() {
+        Exit::Interrupted | Exit::Terminated => {
+            part.keep();
+            let hint = format!(
+                "the part is kept: {}; another copy to the same place begins anew",
+                show(&path)
+            );
+            failure.fact("part", path.to_string_lossy()).hint(hint)
+        }
+        Exit::NoSpace => failure.hint(format!("the part was removed: {}", show(&path))),
+        _ => failure,
+    }
+}
+
+fn told(flags: &Flags, path: &Path, copied: &Copied, time: Duration) -> Report {
+    let verified = if flags.verify { ", verified" } else { "" };
+    let holes = match copied.size - copied.data {
+        0 => String::new(),
+        bytes => format!(", {} of it holes", units::size(bytes)),
+    };
+    let text = format!(
+        "copied {} to {}: {}{holes} in {}, {}{verified}",
+        show(&flags.source),
+        show(path),
+        units::size(copied.size),
+        units::time(time),
+        units::rate(copied.data, time),
+    );
+    Report::new(json!({
+        "source": flags.source.to_string_lossy(),
+        "destination": path.to_string_lossy(),
+        "bytes": copied.size,
+        "data_bytes": copied.data,
+        "hole_bytes": copied.size - copied.data,
+        "seconds": time.as_secs_f64(),
+        "verified": flags.verify,
+        "synced": !flags.no_sync,
+    }))
+    .remark(text)
+}

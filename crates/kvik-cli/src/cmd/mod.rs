@@ -1,0 +1,28 @@
+//! The commands, one a file: flags in, report out.
+
+pub(crate) mod bench;
+pub(crate) mod cat;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod copy;
+pub(crate) mod doctor;
+pub(crate) mod page_cache;
+pub(crate) mod stat;
+
+use crate::failure::Result;
+use crate::flags::Command;
+use crate::output::{Output, Report};
+
+/// Runs one command to its report.
+pub(crate) fn run(command: Command, output: &Output) -> Result<Report> {
+    match command {
+        Command::Copy(flags) => copy::run(&flags, output),
+        Command::Cat(flags) => cat::run(&flags),
+        Command::Stat(flags) => stat::run(&flags),
+        Command::PageCache(flags) => page_cache::run(&flags),
+        Command::Config(flags) => config::run(&flags),
+        Command::Doctor(flags) => doctor::run(&flags),
+        Command::Bench(flags) => bench::run(&flags, output),
+        Command::Completions(flags) => completions::run(&flags),
+    }
+}

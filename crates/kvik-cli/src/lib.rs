@@ -1,0 +1,77 @@
+//! The `kvik` command as a library.
+//!
+//! [`run`] takes the arguments of a command line and does what they say. Each subcommand is one file in `cmd`, turns its
+//! arguments into a report (a value) and prints nothing itself but progress; the report is printed in one place:
+//!
+//! ```text
+//! args -> flags -> settings -> cmd/{copy,cat,stat,...} -> report or failure -> output -> exit code
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! let code = kvik_cli::run(["kvik", "config", "--quiet"]);
+//! assert_eq!(code, std::process::ExitCode::SUCCESS);
+//! ```
+//!
+//! # Not here
+//!
+//! Moving bytes (`kvik`), measuring (`kvik-bench`), the table of settings (`kvik-config`).
+#![forbid(unsafe_code)]
+
+mod cmd;
+mod exit;
+mod failure;
+mod flags;
+mod log;
+mod output;
+mod progress;
+mod settings;
+mod span;
+mod stop;
+mod style;
+mod units;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub use exit::Exit;
+
+use flags::{Command, Flags, Parsed};
+use output::Output;
+
+/// Does what a command line says and returns the exit code of the process, one of [`Exit::ALL`].
+///
+/// The first argument is the name of the program. Results go to standard output, progress, notes and errors to standard
+/// error. Settings given on the command line (`--set`, `--threads`, `--task-size`) hold for this process from then on.
+#[must_use]
+pub fn run<I, T>(args: I) -> ExitCode
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let exit = match flags::parse(&args) {
+        Parsed::Run(flags) => execute(*flags),
+        Parsed::Told(exit) => exit,
+    };
+    ExitCode::from(exit.code())
+}
+
+fn execute(flags: Flags) -> Exit {
+    let output = Output::new(&flags.global).aside(matches!(flags.command, Command::Cat(_)));
+    let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
+    let result = settings::apply(&flags.global)
+        .and_then(|()| log::start())
+        .and_then(|()| cmd::run(flags.command, &output));
+    let totals = recording.map(kvik::stats::Recorder::stop);
+    match result {
+        Ok(report) => output.report(report, totals.as_ref()),
+        Err(failure) => output.failure(&failure, totals.as_ref()),
+    }
+}
+
+// The README's example and table are part of what is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,5 @@
+//! The `kvik` command; everything is in the library, so that tests and other programs can call it.
+
+fn main() -> std::process::ExitCode {
+    kvik_cli::run(std::env::args_os())
+}

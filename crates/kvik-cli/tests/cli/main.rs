@@ -1,0 +1,11 @@
+//! The command from outside: files on disk, bytes on standard output, exit codes.
+
+// A test that cannot go on should stop where it is; the lint knows tests only by their attribute.
+#![allow(clippy::unwrap_used)]
+
+mod cat;
+mod copy;
+mod interrupt;
+mod output;
+mod reports;
+mod support;

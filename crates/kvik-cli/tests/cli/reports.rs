@@ -1,0 +1,423 @@
+//! The commands that only tell: stat, page-cache, config, doctor, bench.
+
+use std::fs;
+
+use crate::support::{folder_with, kvik, object};
+
+#[test]
+fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
+    let (folder, path, _) = folder_with(10_000);
+    let report = object(
+        &kvik()
+            .args(["stat", "--json"])
+            .arg(&path)
+            .assert()
+            .success()
+            .get_output()
+            .stdout,
+    );
+    assert_eq!(report["size"], 10_000);
+    assert_eq!(report["kind"], "regular");
+    assert_eq!(report["sparse"], false);
+    assert_eq!(
+        report["cached"]["total_pages"],
+        10_000_u64.div_ceil(report["cached"]["page_size"].as_u64().unwrap())
+    );
+    let allowed = report["route"]["allowed"].as_array().unwrap();
+    assert!(
+        allowed
+            .iter()
+            .all(|engine| !engine["why"].as_str().unwrap().is_empty())
+    );
+    assert!(!allowed.is_empty());
+
+    let text = kvik()
+        .arg("stat")
+        .arg(&path)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let text = String::from_utf8(text).unwrap();
+    for word in [
+        "10000",
+        "regular file",
+        "direct I/O alignment",
+        "block device",
+        "route",
+        "posix",
+    ] {
+        assert!(text.contains(word), "{word} is not in:\n{text}");
+    }
+
+    let hole = folder.path().join("hole");
+    fs::File::create(&hole).unwrap().set_len(1 << 20).unwrap();
+    let report = object(
+        &kvik()
+            .args(["stat", "--json"])
+            .arg(&hole)
+            .assert()
+            .success()
+            .get_output()
+            .stdout,
+    );
+    assert_eq!(
+        (
+            report["sparse"].as_bool(),
+            report["allocated_bytes"].as_u64()
+        ),
+        (Some(true), Some(0))
+    );
+}
+
+#[test]
+fn stat_of_what_is_no_file_says_why_there_is_no_route() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = object(
+        &kvik()
+            .args(["stat", "--json"])
+            .arg(folder.path())
+            .assert()
+            .success()
+            .get_output()
+            .stdout,
+    );
+    assert_eq!(report["kind"], "directory");
+    assert!(
+        report["route"]["absent"]
+            .as_str()
+            .unwrap()
+            .contains("directory")
+    );
+    kvik()
+        .arg("stat")
+        .arg(folder.path().join("missing"))
+        .assert()
+        .code(3);
+}
+
+#[test]
+fn dropped_pages_are_no_longer_counted() {
+    let (_folder, path, _) = folder_with(1 << 20);
+    let info = |flags: &[&str]| {
+        let run = kvik()
+            .args(["page-cache", "info", "--json"])
+            .args(flags)
+            .arg(&path)
+            .assert()
+            .success();
+        let report = object(&run.get_output().stdout);
+        (
+            report["resident_pages"].as_u64().unwrap(),
+            report["total_pages"].as_u64().unwrap(),
+        )
+    };
+    let (resident, total) = info(&[]);
+    assert_eq!(resident, total, "a file just written is cached");
+    assert_eq!(info(&["--range", "0..1"]), (1, 1));
+    assert_eq!(info(&["--range", "5..5"]), (0, 0));
+    assert_eq!(info(&["--range", "2MiB.."]), (0, 0));
+
+    let run = kvik()
+        .args(["page-cache", "drop", "--json"])
+        .arg(&path)
+        .assert()
+        .success();
+    let report = object(&run.get_output().stdout);
+    assert_eq!(report["total_pages"], total);
+    let (after, _) = info(&[]);
+    assert_eq!(report["resident_pages"], after);
+    // In a file system that lives in memory nothing can be dropped.
+    let stat = object(
+        &kvik()
+            .args(["stat", "--json"])
+            .arg(&path)
+            .assert()
+            .success()
+            .get_output()
+            .stdout,
+    );
+    if !["tmpfs", "ramfs"].contains(&stat["file_system"]["name"].as_str().unwrap()) {
+        assert_eq!(after, 0);
+    }
+}
+
+#[test]
+fn page_cache_refuses_what_has_no_pages_or_makes_no_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    kvik()
+        .args(["page-cache", "info"])
+        .arg(folder.path())
+        .assert()
+        .code(2);
+    kvik()
+        .args(["page-cache", "drop"])
+        .arg(folder.path().join("missing"))
+        .assert()
+        .code(3);
+    kvik().args(["page-cache", "drop"]).assert().code(2);
+    kvik()
+        .args(["page-cache", "drop", "--system"])
+        .arg(folder.path())
+        .assert()
+        .code(2);
+}
+
+#[test]
+fn config_lists_every_setting_with_value_and_origin() {
+    let run = kvik()
+        .args([
+            "config",
+            "--json",
+            "--threads",
+            "3",
+            "--set",
+            "gds-threshold=1MiB",
+        ])
+        .env("KVIKIO_TASK_SIZE", "8MiB")
+        .assert()
+        .success();
+    let report = object(&run.get_output().stdout);
+    let settings = report["settings"].as_array().unwrap();
+    let of = |name: &str| {
+        let found = settings
+            .iter()
+            .find(|setting| setting["name"] == name)
+            .unwrap();
+        (
+            found["value"].as_str().unwrap().to_owned(),
+            found["origin"].as_str().unwrap().to_owned(),
+        )
+    };
+    let pair = |value: &str, origin: &str| (value.to_owned(), origin.to_owned());
+    assert_eq!(of("num_threads"), pair("3", "command line"));
+    assert_eq!(of("gds_threshold"), pair("1 MiB", "command line"));
+    assert_eq!(
+        of("task_size"),
+        pair("8 MiB", "environment KVIKIO_TASK_SIZE")
+    );
+    assert_eq!(of("compat_mode"), pair("auto", "default"));
+    assert!(report["problems"].as_array().unwrap().is_empty());
+    assert!(
+        settings
+            .iter()
+            .all(|setting| !setting["meaning"].as_str().unwrap().is_empty())
+    );
+
+    let text = String::from_utf8(
+        kvik()
+            .arg("config")
+            .assert()
+            .success()
+            .get_output()
+            .stdout
+            .clone(),
+    )
+    .unwrap();
+    for setting in settings {
+        assert!(
+            text.contains(setting["name"].as_str().unwrap()),
+            "{}",
+            setting["name"]
+        );
+    }
+    let text = kvik()
+        .args(["config", "task_size"])
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("KVIK_TASK_SIZE, KVIKIO_TASK_SIZE"), "{text}");
+    assert!(!text.contains("num_threads"), "{text}");
+}
+
+#[test]
+fn a_bad_setting_is_told_and_stops_only_what_needs_it() {
+    let (_folder, path, bytes) = folder_with(10);
+    let run = kvik()
+        .args(["config", "--json"])
+        .env("KVIK_TASK_SIZE", "4abc")
+        .assert()
+        .code(2);
+    let report = object(&run.get_output().stdout);
+    let problem = &report["problems"][0];
+    assert_eq!(
+        (problem["key"].as_str(), problem["value"].as_str()),
+        (Some("task_size"), Some("4abc"))
+    );
+    let run = kvik()
+        .arg("config")
+        .env("KVIK_TASK_SIZE", "4abc")
+        .assert()
+        .code(2);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(
+        text.contains("problem:") && text.contains("unusable"),
+        "{text}"
+    );
+
+    let run = kvik()
+        .arg("cat")
+        .arg(&path)
+        .env("KVIK_TASK_SIZE", "4abc")
+        .assert()
+        .code(2);
+    let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(
+        said.contains("KVIK_TASK_SIZE") && said.contains("kvik config"),
+        "{said}"
+    );
+    kvik()
+        .arg("cat")
+        .arg(&path)
+        .env("KVIK_GDS_THRESHOLD", "4abc")
+        .assert()
+        .success()
+        .stdout(bytes);
+    // The command line is stronger than the environment, also where that is wrong.
+    kvik()
+        .args(["cat", "--task-size", "1MiB"])
+        .arg(&path)
+        .env("KVIK_TASK_SIZE", "4abc")
+        .assert()
+        .success();
+}
+
+#[test]
+fn a_bad_setting_on_the_command_line_is_a_wrong_argument() {
+    for flags in [
+        &["--threads", "0"][..],
+        &["--threads", "many"],
+        &["--task-size", "4MB"],
+        &["--set", "task_size"],
+        &["--set", "no_such_key=1"],
+    ] {
+        let run = kvik().arg("config").args(flags).assert().code(2).stdout("");
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(
+            said.contains("hint:") && !said.contains("process"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn doctor_gives_facts_findings_and_a_verdict() {
+    let (folder, path, _) = folder_with(10);
+    for place in [None, Some(path.as_path()), Some(folder.path())] {
+        let run = kvik()
+            .args(["doctor", "--json"])
+            .args(place)
+            .assert()
+            .success();
+        let report = object(&run.get_output().stdout);
+        assert!(report["machine"]["page_size"].as_u64().unwrap() >= 4096);
+        assert_eq!(report["path"].is_null(), place.is_none());
+        assert!(
+            report["verdict"]
+                .as_str()
+                .unwrap()
+                .starts_with("kvik works here")
+        );
+        let findings = report["findings"].as_array().unwrap();
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding["what"].as_str().unwrap().contains("right bytes"))
+        );
+        assert!(
+            findings
+                .iter()
+                .all(|finding| (finding["level"] == "ok") == finding["advice"].is_null())
+        );
+        kvik().arg("doctor").args(place).assert().success();
+    }
+    kvik().args(["doctor", "/missing"]).assert().code(3);
+    let run = kvik()
+        .arg("doctor")
+        .env("KVIK_NUM_THREADS", "none")
+        .assert()
+        .code(2);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(
+        text.contains("problem") && text.contains("stands in the way"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bench_has_the_members_that_others_rely_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = kvik()
+        .args([
+            "bench",
+            "--json",
+            "--size",
+            "8MiB",
+            "--rounds",
+            "1",
+            "--budget",
+            "0.5",
+            "--case",
+            "host-read-hot",
+        ])
+        .arg("--dir")
+        .arg(folder.path())
+        .assert()
+        .success();
+    let report = object(&run.get_output().stdout);
+    let cases = report["cases"].as_array().unwrap();
+    assert!(!cases.is_empty());
+    for case in cases {
+        for name in ["value", "cpu_s_per_gb", "limit", "ratio"] {
+            assert!(case[name].is_number(), "{name} of {case}");
+        }
+        assert!(case["name"].is_string() && case["unit"].is_string());
+    }
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "bench leaves nothing behind"
+    );
+    kvik()
+        .args(["bench", "--case", "no-such-case"])
+        .assert()
+        .code(2);
+}
+
+#[test]
+fn bench_file_reads_a_file_and_leaves_it_as_it_is() {
+    let (folder, path, bytes) = folder_with(8 << 20);
+    let run = kvik()
+        .args([
+            "bench",
+            "file",
+            "--json",
+            "--rounds",
+            "1",
+            "--budget",
+            "0.5",
+            "--threads",
+            "2",
+            "--task-size",
+            "1MiB",
+        ])
+        .arg(&path)
+        .assert()
+        .success();
+    assert!(
+        !object(&run.get_output().stdout)["cases"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(fs::read(&path).unwrap() == bytes);
+    kvik()
+        .args(["bench", "file"])
+        .arg(folder.path().join("missing"))
+        .assert()
+        .code(3);
+}
