@@ -1,6 +1,7 @@
 //! What no compiler checks: one line for each problem, with its place and how to mend it.
 
 mod arrows;
+mod copies;
 mod licences;
 mod links;
 mod places;
@@ -66,6 +67,7 @@ pub(crate) fn run() -> Done {
     problems.extend(source::check(&files));
     problems.extend(unsafety::check(&graph, &files));
     problems.extend(places::check(&files));
+    problems.extend(copies::check(&files));
     problems.extend(links::check(&files));
     problems.extend(promises::check(&files));
     if let Some(file) = codegen::stale()? {
