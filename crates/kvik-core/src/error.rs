@@ -74,8 +74,10 @@ pub enum Op {
     SetLen,
     /// Asking for facts about a file or the machine.
     Inspect,
-    /// Dropping cached pages.
+    /// Dropping the cached pages of a file.
     DropCache,
+    /// Dropping the page cache of the machine.
+    DropSystemCache,
     /// Starting threads.
     Start,
     /// Resolving settings.
@@ -137,7 +139,7 @@ impl Error {
 
     /// The error for an `errno` of the operating system.
     #[must_use]
-    pub fn os(op: Op, errno: Errno) -> Error {
+    pub(crate) fn os(op: Op, errno: Errno) -> Error {
         let why = format!("{} ({errno:?})", errno.desc());
         let mut error = Error::new(kind_of(errno), op, why);
         error.0.errno = Some(errno);
@@ -308,6 +310,7 @@ impl fmt::Display for Op {
             Op::SetLen => "set the length of",
             Op::Inspect => "inspect",
             Op::DropCache => "drop the cache of",
+            Op::DropSystemCache => "drop the system page cache",
             Op::Start => "start threads",
             Op::Configure => "settings",
         })

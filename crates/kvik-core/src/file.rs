@@ -1,7 +1,7 @@
 //! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
 
 use std::fmt;
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -21,8 +21,10 @@ use crate::engine::posix;
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::open::Opened;
 use crate::options::{OpenOptions, ReadOptions, WriteOptions};
+use crate::os;
 use crate::pending::Pending;
 use crate::pool::ThreadPool;
+use crate::probe::FileProbe;
 use crate::read_at::complete;
 use crate::target::{Source, Target};
 
@@ -186,10 +188,7 @@ impl FileHandle {
             .metadata()
             .map_err(|cause| self.error(Op::Inspect, cause))?;
         match metadata.file_type().is_block_device() {
-            // No cursor is used elsewhere, so that moving it disturbs nobody.
-            true => (&*self.0.file)
-                .seek(SeekFrom::End(0))
-                .map_err(|cause| self.error(Op::Inspect, cause)),
+            true => os::block_device_size(self.as_fd()).map_err(|errno| self.os_error(errno)),
             false => Ok(metadata.size()),
         }
     }
@@ -257,6 +256,12 @@ impl FileHandle {
             at = stop;
         }
         Ok(extents)
+    }
+
+    /// Whether the file can be read past the page cache (`O_DIRECT`), as far as opening it so tells.
+    #[must_use]
+    pub fn is_direct_io_supported(&self) -> bool {
+        FileProbe::of(self.as_fd()).is_ok_and(|probe| probe.direct_opens.is_yes())
     }
 
     /// The path it was opened by.
@@ -383,13 +388,16 @@ impl FileHandle {
     }
 
     fn seek(&self, from: u64, whence: Whence) -> Result<Option<u64>> {
-        let from = i64::try_from(from)
-            .map_err(|_| Error::os(Op::Inspect, Errno::EOVERFLOW).at(&self.0.place))?;
+        let from = i64::try_from(from).map_err(|_| self.os_error(Errno::EOVERFLOW))?;
         match nix::unistd::lseek(&*self.0.file, from, whence) {
             Ok(at) => Ok(Some(at as u64)),
             Err(Errno::ENXIO) => Ok(None),
-            Err(errno) => Err(Error::os(Op::Inspect, errno).at(&self.0.place)),
+            Err(errno) => Err(self.os_error(errno)),
         }
+    }
+
+    fn os_error(&self, errno: Errno) -> Error {
+        Error::os(Op::Inspect, errno).at(&self.0.place)
     }
 
     fn error(&self, op: Op, cause: io::Error) -> Error {

@@ -32,10 +32,13 @@
 //! `kvik-config`'s, statistics `kvik-stats`'.
 //!
 //! # Foreign types in the public interface
-//! `kvik_config::{ByteSize, CompatMode, Config, ConfigError}`, `kvik_stats::Backend`, `nix::errno::Errno`.
+//! `kvik_config::{ByteSize, CompatMode, Config, ConfigError}` and `kvik_stats::Backend`, both of this workspace; no others.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("kvik needs Linux 5.10 or newer: its engines are built on Linux system calls");
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("kvik needs a 64-bit target: file offsets and sizes in memory are the same numbers");
 
 pub mod corridor;
 

@@ -235,7 +235,7 @@ fn drop_system_with(reclaim: bool, run: impl Fn(&[&str]) -> Result<(), Refusal>)
     let why = format!(
         "`{SYSCTL} {setting}` {plain}, and `sudo -n {SYSCTL} {setting}` {sudo}; run it as root or allow it in sudoers without a password"
     );
-    Err(Error::new(kind, Op::DropCache, why))
+    Err(Error::new(kind, Op::DropSystemCache, why))
 }
 
 /// What a command that did not do its work had to say.

@@ -198,7 +198,7 @@ impl FillWindow<'_> {
     ///
     /// # Errors
     /// The `errno` of the call, `EINTR` and `EAGAIN` included.
-    pub fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
+    pub(crate) fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
         let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
         let room = &mut self.bytes[self.filled..];
         // SAFETY: `room` is writable memory of that length, borrowed by this window alone; pread writes to nothing else.

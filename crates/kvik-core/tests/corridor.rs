@@ -143,7 +143,7 @@ fn a_deadline_stops_the_start_of_tasks_and_is_an_error() {
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     let done = error.done() as usize;
-    assert!(done % TASK == 0 && done < 100 * TASK, "{error}");
+    assert!(done.is_multiple_of(TASK) && done < 100 * TASK, "{error}");
     assert_eq!(bytes[..done], pattern(100 * TASK)[..done]);
     assert!(bytes[done..].iter().all(|byte| *byte == 0xEE));
 }
