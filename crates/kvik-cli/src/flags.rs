@@ -42,22 +42,30 @@ pub(crate) enum Command {
 pub(crate) struct Global {
     /// Print one JSON object instead of text, errors included
     ///
-    /// It goes to standard output; from `cat`, whose standard output carries the file, to standard error. A failed command
-    /// prints {"error": {"kind", "message", "exit_code", "hint", ...}}.
-    #[arg(long, global = true)]
+    /// It goes to standard output; from `cat`, whose standard output carries the file, to
+    /// standard error. A failed command prints {"error": {"kind", "message", "exit_code",
+    /// "hint", ...}}.
+    #[arg(verbatim_doc_comment, long, global = true)]
     pub(crate) json: bool,
     /// Count what was read and written and print it at the end, as a table or as JSON
     ///
     /// With --json it becomes the member "stats" of the one object.
-    #[arg(long, global = true, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
+    #[arg(verbatim_doc_comment, long, global = true, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
     pub(crate) stats: Option<StatsForm>,
     /// Print nothing but errors, and what --json or --stats ask for
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// When to color text
     ///
-    /// `auto` colors terminals, unless NO_COLOR is set or TERM is `dumb`. Nothing is told by color alone.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// `auto` colors terminals, unless NO_COLOR is set or TERM is `dumb`. Nothing is told by
+    /// color alone.
+    #[arg(
+        verbatim_doc_comment,
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
     pub(crate) color: ColorChoice,
     /// Threads that move bytes, at most [setting num_threads]
     #[arg(long, global = true, value_name = "N", help_heading = "Settings")]
@@ -145,21 +153,23 @@ fn usage(error: &clap::Error) -> Failure {
 /// What stands below the flags in `kvik --help`.
 fn after_help() -> String {
     format!(
-        "Settings:
-  Every setting can be given here, in the environment (KVIK_*, and KvikIO's KVIKIO_* names), or in the user's
-  settings file; what is nearer to the call wins. `kvik config` lists all of them with value, origin and meaning.
+        "Where settings come from:
+  Every setting can be given here, in the environment (KVIK_*, and KvikIO's KVIKIO_* names), or in
+  the user's settings file; what is nearer to the call wins. `kvik config` lists all of them with
+  value and origin, `kvik config KEY` explains one.
 
 Log:
-  Off by default. KVIK_LOG_LEVEL=debug prints it to standard error, KVIK_LOG_FILE=PATH appends it to a file.
+  Off by default. KVIK_LOG_LEVEL=debug prints it to standard error, with KVIK_LOG_FILE=PATH to a new
+  file.
 
 Exit codes:
 {}
 
 Examples:
-  kvik copy --verify data.bin /mnt/fast/           copy, then compare what the storage gives back
-  kvik cat --range 1MiB+64KiB data.bin | xxd       64 KiB from the middle of a file
-  kvik doctor /mnt/fast                            what kvik can use here, and what would make it faster
-  kvik bench                                       about a minute: this machine against its own limit",
+  kvik copy --verify data.bin /mnt/fast/     copy, then compare what the storage gives back
+  kvik cat --range 1MiB+64KiB data.bin | xxd 64 KiB from the middle of a file
+  kvik doctor /mnt/fast                      what kvik can use here, and what would make it faster
+  kvik bench                                 about a minute: this machine against its own limit",
         Exit::table()
     )
 }

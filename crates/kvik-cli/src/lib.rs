@@ -10,7 +10,7 @@
 //! # Example
 //!
 //! ```
-//! let code = kvik_cli::run(["kvik", "config", "--quiet"]);
+//! let code = kvik_cli::run(["kvik", "stat", "--quiet", "/proc/self/exe"]);
 //! assert_eq!(code, std::process::ExitCode::SUCCESS);
 //! ```
 //!

@@ -1,6 +1,6 @@
 //! The log: off unless a setting asks for it, then to standard error or to a file, never to standard output.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 
 use kvik::config::{Config, LogLevel};
 use tracing::level_filters::LevelFilter;
@@ -24,7 +24,7 @@ pub(crate) fn start() -> Result<()> {
     // A program that calls `run` may have a subscriber of its own, which then stays.
     match config.log_file() {
         Ok(Some(path)) => {
-            let file = OpenOptions::new().create(true).append(true).open(&path);
+            let file = File::create(&path);
             let file = file.map_err(|error| Failure::io("open the log file", &path, &error))?;
             let _ = builder.with_writer(std::sync::Mutex::new(file)).try_init();
         }

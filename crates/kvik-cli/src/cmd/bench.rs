@@ -16,11 +16,11 @@ use crate::units;
 
 /// Measure kvik on this machine, beside the plain loops that are its limit
 ///
-/// About a minute: large reads hot and cold, writes, small random reads. Every figure stands beside the fastest plain
-/// loop written for that one job, run in turn; the ratio says how near kvik comes to it. All bytes are compared. The
-/// files are kvik's own and are removed at the end.
+/// About a minute: large reads hot and cold, writes, small random reads. Every figure stands beside
+/// the fastest plain loop written for that one job, run in turn; the ratio says how near kvik comes
+/// to it. All bytes are compared. The files are kvik's own and are removed at the end.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_long_help = AFTER)]
+#[command(verbatim_doc_comment, args_conflicts_with_subcommands = true, after_long_help = AFTER)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     suite: Option<Suite>,
@@ -35,10 +35,10 @@ enum Suite {
 
 /// Sweep threads and task sizes over reads of one file
 ///
-/// Hot and cold, by several numbers of threads and task sizes, each beside its limit. `--threads` and `--task-size` fix
-/// them. A file that is named is only read.
+/// Hot and cold, by several numbers of threads and task sizes, each beside its limit. `--threads` and
+/// `--task-size` fix them. A file that is named is only read.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
 struct FileFlags {
     /// The file to read; without it kvik makes one and removes it
     path: Option<PathBuf>,
@@ -50,8 +50,9 @@ struct FileFlags {
 struct OptionFlags {
     /// Make the files in this folder, to measure the storage under it
     ///
-    /// Without it the folder for temporary files, unless that is kept in memory, then the working directory.
-    #[arg(long, value_name = "DIR")]
+    /// Without it the folder for temporary files, unless that is kept in memory, then the
+    /// working directory.
+    #[arg(verbatim_doc_comment, long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Length of the data, at most; less is used on small machines, and the report says so
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
@@ -69,12 +70,13 @@ struct OptionFlags {
 
 const AFTER: &str = "\
 Output:
-  A table, or with --json one object: {\"machine\", \"cases\": [{\"name\", \"value\", \"unit\", \"cpu_s_per_gb\", \"limit\",
-  \"ratio\", ...}], \"not_run\", \"notes\"}. GB is 1e9 bytes, value and limit are medians of the same rounds.
+  A table, or with --json one object: {\"machine\", \"cases\": [{\"name\", \"value\", \"unit\",
+  \"cpu_s_per_gb\", \"limit\", \"ratio\", ...}], \"not_run\", \"notes\"}. GB is 1e9 bytes, value and
+  limit are medians of the same rounds.
 
 Exit codes:
-  0 measured, 2 no such case, 6 no room for the data, 130 Ctrl-C (the files are removed); `kvik --help` has the whole
-  table.
+  0 measured, 2 no such case, 6 no room for the data, 130 Ctrl-C (the files are removed);
+  `kvik --help` has the whole table.
 
 Examples:
   kvik bench

@@ -1,10 +1,11 @@
 //! `kvik cat`: a file, or a range of it, to standard output.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,28 +20,29 @@ use crate::span::Span;
 
 /// Print a file, or a range of it, to standard output
 ///
-/// Reads ahead in parallel. Files without a size (/proc, growing logs) are read until nothing comes any more; pipes,
-/// terminals and standard input are read front to back.
+/// Reads ahead in parallel. Files without a size (/proc, growing logs) are read until nothing comes
+/// any more; pipes, terminals and standard input are read front to back.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
     /// The file; `-` is standard input
     path: PathBuf,
-    /// Only these bytes: A..B (B not included), A-B (B included, as in HTTP) or A+N (N bytes from A)
+    /// Only these bytes: A..B (without B), A-B (with B, as in HTTP) or A+N (N bytes from A)
     ///
-    /// A, B and N may have units, as in 1MiB+64KiB; A.. and A- go to the end. What lies beyond the end is left out.
-    #[arg(long, value_name = "RANGE")]
+    /// A, B and N may have units, as in 1MiB+64KiB; A.. and A- go to the end. What lies beyond
+    /// the end is left out.
+    #[arg(verbatim_doc_comment, long, value_name = "RANGE")]
     range: Option<Span>,
 }
 
 const AFTER: &str = "\
 Output:
-  Standard output carries the bytes and nothing else; --json and --stats print to standard error. When the reader of
-  a pipe goes away, kvik ends quietly with code 0.
+  Standard output carries the bytes and nothing else; --json and --stats print to standard error.
+  When the reader of a pipe goes away, kvik ends quietly with code 0.
 
 Exit codes:
-  0 printed, 1 I/O error, 2 wrong arguments or a directory, 3 no such file, 4 permission denied, 6 standard output is
-  a file and the disk is full; `kvik --help` has the whole table.
+  0 printed, 1 I/O error, 2 wrong arguments or a directory, 3 no such file, 4 permission denied,
+  6 standard output is a file and the disk is full; `kvik --help` has the whole table.
 
 Examples:
   kvik cat --range 1MiB+64KiB data.bin | xxd
@@ -80,6 +82,11 @@ impl<E: Into<Failure>> From<E> for End {
 fn print(path: &Path, range: Span, sink: &mut Sink) -> Result<(), End> {
     if path == Path::new("-") {
         return forwards(io::stdin().lock(), Path::new("standard input"), range, sink);
+    }
+    // Looked at before it is opened: whoever writes to a FIFO would take a short look for its reader, and go on to lose
+    // the bytes when that closes.
+    if fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo()) {
+        return front_to_back(path, range, sink);
     }
     let handle = match FileHandle::open(path) {
         Ok(handle) => handle,

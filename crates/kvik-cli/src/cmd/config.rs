@@ -14,10 +14,10 @@ use crate::style::{BAD, FAINT, HEADING};
 
 /// Show every setting, its value, and who said it
 ///
-/// From weak to strong: the default, the user's settings file, the environment, the command line. A bad value in the
-/// file or the environment only stops what needs it; here all of them are listed.
+/// From weak to strong: the default, the user's settings file, the environment, the command line. A
+/// bad value in the file or the environment only stops what needs it; here all of them are listed.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
     /// Only these settings, with all there is to know about them
     #[arg(value_name = "KEY")]
@@ -26,11 +26,13 @@ pub(crate) struct Flags {
 
 const AFTER: &str = "\
 Files:
-  The file that KVIK_CONFIG names, else $XDG_CONFIG_HOME/kvik/config.toml, else ~/.config/kvik/config.toml; lines such
-  as `task_size = \"8MiB\"`. Never a file of the working directory.
+  The file that KVIK_CONFIG names, else $XDG_CONFIG_HOME/kvik/config.toml, else
+  ~/.config/kvik/config.toml; lines such as `task_size = \"8MiB\"`. Never a file of the working
+  directory.
 
 Exit codes:
-  0 all settings are usable, 2 some are not, or there is no such KEY; `kvik --help` has the whole table.
+  0 all settings are usable, 2 some are not, or there is no such KEY; `kvik --help` has the
+  whole table.
 
 Examples:
   kvik config
@@ -150,8 +152,8 @@ fn details(config: &Config, keys: &[Key]) -> String {
         let _ = writeln!(
             text,
             "  default     {} (KvikIO: {})",
-            key.default(),
-            key.kvikio_default().unwrap_or("-")
+            or_dash(key.default()),
+            or_dash(key.kvikio_default().unwrap_or_default())
         );
         let _ = writeln!(text, "  variables   {}", key.variables().join(", "));
         let _ = writeln!(text, "  value       {}", key.expected());
@@ -166,6 +168,10 @@ fn complaints(problems: &[ConfigError]) -> String {
         let _ = writeln!(text, "{BAD}problem:{BAD:#} {problem}");
     }
     text
+}
+
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
 }
 
 fn one_line(text: &str) -> String {

@@ -28,7 +28,7 @@ enum Action {
 ///
 /// The kernel tells only who owns the file or may write to it.
 #[derive(Debug, Args)]
-#[command(after_long_help = INFO_AFTER)]
+#[command(verbatim_doc_comment, after_long_help = INFO_AFTER)]
 struct InfoFlags {
     /// The file
     path: PathBuf,
@@ -41,7 +41,7 @@ struct InfoFlags {
 ///
 /// Dirty pages are written out first, since they cannot be dropped. Pages that somebody uses stay.
 #[derive(Debug, Args)]
-#[command(after_long_help = DROP_AFTER)]
+#[command(verbatim_doc_comment, after_long_help = DROP_AFTER)]
 struct DropFlags {
     /// The file
     #[arg(required_unless_present = "system")]
@@ -62,8 +62,8 @@ struct DropFlags {
 
 const INFO_AFTER: &str = "\
 Exit codes:
-  0 shown, 2 a directory or a pipe, 3 no such file, 4 permission denied, or the kernel does not tell this user;
-  `kvik --help` has the whole table.
+  0 shown, 2 a directory or a pipe, 3 no such file, 4 permission denied, or the kernel does not tell
+  this user; `kvik --help` has the whole table.
 
 Examples:
   kvik page-cache info data.bin
@@ -71,7 +71,8 @@ Examples:
 
 const DROP_AFTER: &str = "\
 Exit codes:
-  0 dropped, 2 a directory or a pipe, 3 no such file, 4 permission denied; `kvik --help` has the whole table.
+  0 dropped, 2 a directory or a pipe, 3 no such file, 4 permission denied; `kvik --help` has the
+  whole table.
 
 Examples:
   kvik page-cache drop data.bin

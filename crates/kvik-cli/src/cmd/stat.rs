@@ -14,11 +14,11 @@ use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::style::HEADING;
 
-/// Show size, cached pages, device and alignment of a file, and by which route its bytes would go
+/// Show size, cached pages, device and alignment of a file, and which route its bytes take
 ///
 /// What cannot be found out is shown with the reason. Nothing is read from the file itself.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
     /// The file; directories and devices have less to tell
     path: PathBuf,

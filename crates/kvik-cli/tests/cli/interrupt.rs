@@ -31,8 +31,8 @@ fn slow_copy(source: &Path, copy: &Path, flags: &[&str]) -> Child {
     let begun = Instant::now();
     while fs::metadata(part_of(copy)).map_or(0, |part| part.len()) == 0 {
         assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "no part after a minute"
+            begun.elapsed() < Duration::from_secs(30),
+            "no part after half a minute"
         );
         sleep(Duration::from_millis(1));
     }
@@ -125,4 +125,36 @@ fn a_source_that_becomes_shorter_is_an_integrity_error_and_leaves_nothing() {
     assert_eq!(object(&output.stdout)["error"]["kind"], "Changed");
     assert_eq!(fs::read(&copy).unwrap(), b"what was there");
     assert_eq!(names(folder.path()), ["a", "b"]);
+}
+
+#[test]
+fn an_interrupted_bench_removes_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = kvik_std();
+    command
+        .args(["bench", "--quiet", "--size", "64MiB", "--dir"])
+        .arg(folder.path());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while names(folder.path()).is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "no files after half a minute"
+        );
+        sleep(Duration::from_millis(1));
+    }
+    send("INT", &child);
+    let output = ended(child);
+    assert_eq!(
+        output.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.stdout.is_empty());
+    assert!(names(folder.path()).is_empty());
 }

@@ -7,5 +7,7 @@ mod cat;
 mod copy;
 mod interrupt;
 mod output;
+mod refused_copy;
 mod reports;
+mod settings;
 mod support;

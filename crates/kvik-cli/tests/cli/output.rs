@@ -283,7 +283,7 @@ fn completions_are_scripts() {
             .stderr("");
         let script = String::from_utf8(run.get_output().stdout.clone()).unwrap();
         assert!(
-            script.contains("page-cache") && script.contains("--verify"),
+            script.contains("page-cache") && script.contains("verify"),
             "{shell}"
         );
         if shell == "bash" {

@@ -12,7 +12,7 @@ pub(crate) fn kvik() -> Command {
     let mut command = Command::new(binary());
     command
         .env_clear()
-        .timeout(std::time::Duration::from_secs(120));
+        .timeout(std::time::Duration::from_secs(50));
     command
 }
 

@@ -34,11 +34,12 @@ use snapshot::Snapshot;
 
 /// Copy a file, in parallel, whole or not at all
 ///
-/// The bytes go to DST.kvik-part, which takes the place of DST only when all of them are there, flushed to the storage,
-/// and SRC did not change meanwhile. So DST is either what it was or the whole copy. Sparse files stay sparse, the
-/// permission bits are those of SRC, and an existing DST is replaced.
+/// The bytes go to DST.kvik-part, which takes the place of DST only when all of them are there,
+/// flushed to the storage, and SRC did not change meanwhile. So DST is either what it was or the
+/// whole copy. Sparse files stay sparse, the permission bits are those of SRC, and an existing DST is
+/// replaced.
 #[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
     /// The file or block device to copy
     #[arg(value_name = "SRC")]
@@ -48,28 +49,31 @@ pub(crate) struct Flags {
     destination: PathBuf,
     /// Read the copy back from the storage and compare it with SRC, byte for byte
     ///
-    /// The page cache of the copy is dropped first, so that the storage answers and not the memory (on tmpfs they are
-    /// the same). DST appears only if nothing differs.
-    #[arg(long)]
+    /// The page cache of the copy is dropped first, so that the storage answers and not the
+    /// memory (on tmpfs they are the same). DST appears only if nothing differs.
+    #[arg(verbatim_doc_comment, long)]
     verify: bool,
     /// Do not wait until the copy is safe on the storage
     ///
     /// Without it a power cut after `kvik copy` cannot lose the file.
-    #[arg(long)]
+    #[arg(verbatim_doc_comment, long)]
     no_sync: bool,
 }
 
 const AFTER: &str = "\
 Files:
-  DST.kvik-part   the copy while it is made, locked against a second kvik. Ctrl-C and SIGTERM leave it there and name
-                  it; the next copy to DST begins anew and takes its place. Any error removes it, above all a source
-                  that changed, a difference found by --verify, and a full disk.
-  DST             a symbolic link is followed. Anything but a regular file (a device, a FIFO) is refused.
+  DST.kvik-part   the copy while it is made, locked against a second kvik. Ctrl-C and SIGTERM leave
+                  it there and name it; the next copy to DST begins anew and takes its place. Any
+                  error removes it, above all a source that changed, a difference found by
+                  --verify, and a full disk.
+  DST             is a new file, also where it replaces one: owner and hard links of the old one do
+                  not carry over. A symbolic link is followed; what is no regular file (a device, a
+                  FIFO) is refused.
 
 Exit codes:
-  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory or a pipe),
-  3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found a difference,
-  6 disk full, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
+  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory or a
+  pipe), 3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found
+  a difference, 6 disk full, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
 
 Examples:
   kvik copy data.bin /mnt/fast/

@@ -1,115 +1,29 @@
-//! `kvik doctor`: what kvik can use on this machine, and what would make it faster.
+//! Findings: what the facts mean, and what to do about it. All but the trial read take values and return values.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use kvik::config::Config;
 use kvik::{FileHandle, FileKind, FileProbe, Probe, Route};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::Exit;
-use crate::cmd::stat::as_json;
 use crate::failure::{Failure, Result};
-use crate::output::Report;
-use crate::style::{BAD, GOOD, HEADING, NOTE, Style};
-
-/// Show what kvik can use on this machine, and what would make it faster
-///
-/// Collects facts about the machine, and about PATH if there is one; reads a file in parallel and compares the bytes;
-/// then says what stands in the way and what to do about it.
-#[derive(Debug, Args)]
-#[command(after_long_help = AFTER)]
-pub(crate) struct Flags {
-    /// A file or directory whose storage is looked at, too
-    path: Option<PathBuf>,
-}
-
-const AFTER: &str = "\
-Output:
-  Findings are `ok`, `note` (works, could be better) or `problem` (something does not work). Advice follows `->`.
-
-Exit codes:
-  0 no problem (notes do not count), 2 a setting is unusable, 3 no such PATH, 5 a read gave wrong bytes;
-  `kvik --help` has the whole table.
-
-Examples:
-  kvik doctor
-  kvik doctor /mnt/fast
-  kvik doctor --json | jq '.findings[] | select(.level != \"ok\")'";
-
-pub(crate) fn run(flags: &Flags) -> Result<Report> {
-    let probe = Probe::collect();
-    let file = flags.path.as_ref().map(FileProbe::of).transpose()?;
-    let config = Config::current();
-    let route = route(flags.path.as_deref(), file.as_ref());
-
-    let mut findings = vec![try_a_read(Path::new("/proc/self/exe"))];
-    findings.extend(of_settings(&config));
-    findings.extend(of_machine(&probe));
-    findings.extend(file.iter().flat_map(of_file));
-    findings.extend(of_route(&route));
-    let problems = findings
-        .iter()
-        .filter(|finding| finding.level == Level::Problem)
-        .count();
-    let notes = findings
-        .iter()
-        .filter(|finding| finding.level == Level::Note)
-        .count();
-    let verdict = verdict(&config, &route, problems, notes);
-    let exit = findings
-        .iter()
-        .map(|finding| finding.exit)
-        .find(|exit| *exit != Exit::Ok)
-        .unwrap_or(Exit::Ok);
-
-    let mut text = format!(
-        "{HEADING}machine{HEADING:#}\n{}\n",
-        indented(&probe.to_string())
-    );
-    // Writing to a String cannot fail, here and below.
-    if let Some(file) = &file {
-        let _ = writeln!(
-            text,
-            "{HEADING}path{HEADING:#}\n{}",
-            indented(&file.to_string())
-        );
-    }
-    if let Ok(route) = &route {
-        let _ = writeln!(
-            text,
-            "{HEADING}route{HEADING:#}\n{}",
-            indented(&route.to_string())
-        );
-    }
-    let _ = writeln!(text, "{HEADING}findings{HEADING:#}");
-    findings.iter().for_each(|finding| finding.write(&mut text));
-    let _ = writeln!(text, "{HEADING}verdict{HEADING:#}\n  {verdict}");
-    let object = json!({
-        "machine": as_json(&probe)?,
-        "path": file.as_ref().map(as_json).transpose()?,
-        "route": route.as_ref().ok().map(as_json).transpose()?,
-        "findings": as_json(&findings)?,
-        "verdict": verdict,
-    });
-    Ok(Report::new(object).text(text).exit(exit))
-}
+use crate::style::{BAD, GOOD, NOTE, Style};
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Finding {
-    level: Level,
-    what: String,
-    advice: Option<String>,
+pub(super) struct Finding {
+    pub(super) level: Level,
+    pub(super) what: String,
+    pub(super) advice: Option<String>,
     #[serde(skip)]
-    exit: Exit,
+    pub(super) exit: Exit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Level {
+pub(super) enum Level {
     Ok,
     Note,
     Problem,
@@ -143,12 +57,13 @@ impl Finding {
         }
     }
 
-    fn write(&self, text: &mut String) {
+    pub(super) fn write(&self, text: &mut String) {
         let (style, word): (Style, _) = match self.level {
             Level::Ok => (GOOD, "ok"),
             Level::Note => (NOTE, "note"),
             Level::Problem => (BAD, "problem"),
         };
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "  {style}{word:8}{style:#}{}", self.what);
         if let Some(advice) = &self.advice {
             let _ = writeln!(text, "          -> {advice}");
@@ -156,17 +71,8 @@ impl Finding {
     }
 }
 
-/// The route of the file, or of any file where the path is none.
-fn route(path: Option<&Path>, file: Option<&FileProbe>) -> kvik::Result<Route> {
-    let own = Path::new("/proc/self/exe");
-    let is_file =
-        file.is_some_and(|file| matches!(file.kind, FileKind::Regular | FileKind::BlockDevice));
-    let path = path.filter(|_| is_file).unwrap_or(own);
-    FileHandle::open(path).map(|handle| handle.route().clone())
-}
-
 /// Whether threads start and bring the right bytes, with the program itself as the file.
-fn try_a_read(path: &Path) -> Finding {
+pub(super) fn try_a_read(path: &Path) -> Finding {
     let read = || -> Result<bool> {
         let file = FileHandle::open(path)?;
         let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(0).min(8 << 20)];
@@ -189,7 +95,7 @@ fn try_a_read(path: &Path) -> Finding {
     }
 }
 
-fn of_settings(config: &Config) -> Vec<Finding> {
+pub(super) fn of_settings(config: &Config) -> Vec<Finding> {
     let problems = config.problems();
     if problems.is_empty() {
         return vec![Finding::ok("all settings are usable")];
@@ -201,7 +107,7 @@ fn of_settings(config: &Config) -> Vec<Finding> {
         .collect()
 }
 
-fn of_machine(probe: &Probe) -> Vec<Finding> {
+pub(super) fn of_machine(probe: &Probe) -> Vec<Finding> {
     let mut findings = Vec::new();
     match (probe.cores_usable.known(), probe.cores_online.known()) {
         (Some(usable), Some(online)) if usable < online => findings.push(Finding::note(
@@ -250,7 +156,7 @@ fn of_machine(probe: &Probe) -> Vec<Finding> {
     findings
 }
 
-fn of_file(file: &FileProbe) -> Vec<Finding> {
+pub(super) fn of_file(file: &FileProbe) -> Vec<Finding> {
     let mut findings = Vec::new();
     if matches!(
         file.kind,
@@ -292,7 +198,7 @@ fn of_file(file: &FileProbe) -> Vec<Finding> {
     findings
 }
 
-fn of_route(route: &kvik::Result<Route>) -> Vec<Finding> {
+pub(super) fn of_route(route: &kvik::Result<Route>) -> Vec<Finding> {
     match route {
         Ok(route) => {
             let first = route
@@ -307,28 +213,6 @@ fn of_route(route: &kvik::Result<Route>) -> Vec<Finding> {
             "`kvik config compat_mode` shows who asked for it",
         )],
     }
-}
-
-fn verdict(config: &Config, route: &kvik::Result<Route>, problems: usize, notes: usize) -> String {
-    let count = |number: usize, word: &str| match number {
-        0 => format!("no {word}s"),
-        1 => format!("1 {word}"),
-        _ => format!("{number} {word}s"),
-    };
-    let counted = format!("{}, {}", count(problems, "problem"), count(notes, "note"));
-    match (route, config.num_threads()) {
-        (Ok(_), Ok(threads)) if problems == 0 => {
-            format!("kvik works here, with up to {threads} threads; {counted}")
-        }
-        _ => format!("something stands in the way; {counted}"),
-    }
-}
-
-fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 // The usual soft limit of a login; less than that is somebody's choice.
@@ -384,16 +268,5 @@ mod tests {
         let findings = of_file(&file);
         assert!(advice(&findings, "nfs4").unwrap().contains("--threads"));
         assert!(advice(&findings, "not yours").is_some());
-    }
-
-    #[test]
-    fn the_verdict_counts_what_was_found() {
-        let route = FileHandle::open("/proc/self/exe").map(|handle| handle.route().clone());
-        let config = Config::default();
-        assert!(verdict(&config, &route, 0, 2).starts_with("kvik works here"));
-        assert!(verdict(&config, &route, 0, 1).ends_with("no problems, 1 note"));
-        assert!(
-            verdict(&config, &route, 2, 0).starts_with("something stands in the way; 2 problems")
-        );
     }
 }
