@@ -81,15 +81,11 @@ pub(crate) fn memory_available() -> Option<u64> {
     free.into_iter().chain(limit).min()
 }
 
-/// The name of the file system under `path`, or its number if it is one we have no name for.
+/// The name of the file system under `path`.
 pub(crate) fn file_system(path: &Path) -> String {
-    match statfs_type(path) {
-        Some(number) => match FILE_SYSTEMS.iter().find(|row| row.0 == number) {
-            Some((_, name)) => (*name).to_owned(),
-            None => format!("{number:#x}"),
-        },
-        None => "unknown".to_owned(),
-    }
+    let probe = kvik::FileProbe::of(path).ok();
+    let name = probe.and_then(|probe| Some(probe.file_system.known()?.name.clone()));
+    name.unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Whether files under `path` are kept in memory, so that there is no disk to measure.
@@ -109,17 +105,6 @@ pub(crate) fn free_space(path: &Path) -> std::io::Result<u64> {
     // SAFETY: zeroed first, filled by the call since; all its fields are integers.
     let answer = unsafe { answer.assume_init() };
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
-}
-
-fn statfs_type(path: &Path) -> Option<u32> {
-    let path = c_path(path).ok()?;
-    let mut answer = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: a NUL-terminated path and a pointer to a whole `statfs`, both alive during the call.
-    let status = unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) };
-    // SAFETY: zeroed first; all its fields are integers, so it is valid whether the call filled it or not.
-    let answer = unsafe { answer.assume_init() };
-    // The kernel's numbers have 32 bits; the field's type and sign differ between C libraries.
-    (status == 0).then_some(answer.f_type as u32)
 }
 
 fn c_path(path: &Path) -> std::io::Result<std::ffi::CString> {
@@ -143,26 +128,6 @@ fn kibibytes(text: &str, key: &str) -> Option<u64> {
         .ok()?
         .checked_mul(1024)
 }
-
-/// `statfs` numbers from statfs(2) and the kernel's magic.h.
-const FILE_SYSTEMS: [(u32, &str); 16] = [
-    (0xef53, "ext4"),
-    (0x5846_5342, "xfs"),
-    (0x9123_683e, "btrfs"),
-    (0x0102_1994, "tmpfs"),
-    (0x8584_58f6, "ramfs"),
-    (0x794c_7630, "overlay"),
-    (0x2fc1_2fc1, "zfs"),
-    (0xf2f5_2010, "f2fs"),
-    (0x6969, "nfs"),
-    (0xff53_4d42, "cifs"),
-    (0x6573_5546, "fuse"),
-    (0x0102_1997, "9p"),
-    (0x00c3_6400, "ceph"),
-    (0x0bd0_0bd0, "lustre"),
-    (0x4750_4653, "gpfs"),
-    (0xca45_1a4e, "bcachefs"),
-];
 
 #[cfg(test)]
 mod tests {
@@ -196,6 +161,6 @@ mod tests {
     fn proc_and_missing_folders_are_told_apart_from_disks() {
         assert!(free_space(Path::new("/no/such/folder")).is_err());
         assert_eq!(file_system(Path::new("/no/such/folder")), "unknown");
-        assert_eq!(file_system(Path::new("/proc")), "0x9fa0");
+        assert_eq!(file_system(Path::new("/proc")), "proc");
     }
 }
