@@ -26,7 +26,8 @@ pub(crate) fn models(filter: Option<&str>) -> Done<String> {
         .args(filter)
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", folder);
-    // Two preemptions find nearly every bug that any number finds, in minutes instead of days.
-    command.env("LOOM_MAX_PREEMPTIONS", "2");
+    // Seconds for all models together, and a hundred times the interleavings that two preemptions give. Without a bound
+    // a single model passes a million.
+    command.env("LOOM_MAX_PREEMPTIONS", "5");
     counted("loom", libtest(&process::run_and_keep(&mut command)?))
 }
