@@ -52,7 +52,11 @@ impl Part {
                 return Err(error.into());
             }
         };
-        part.handle.set_len(0)?;
+        // Only where it is needed: ext4 takes any truncation to nothing as a sign of a file being replaced in place, and
+        // writes all of it out when it is closed.
+        if part.handle.len()? > 0 {
+            part.handle.set_len(0)?;
+        }
         Ok(part)
     }
 
