@@ -1,11 +1,12 @@
-//! Copies that succeed. What goes wrong in copiers: holes filled, modes lost, the old destination appended to or shining
+//! Copies that succeed, or have no room to. What goes wrong in copiers: holes filled, modes lost, the old destination appended to or shining
 //! through.
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
 
-use crate::support::{data, folder_with, kvik, names, object, part_of};
+use crate::support::{binary, data, folder_with, kvik, names, object, part_of};
 
 #[test]
 fn a_copy_has_the_same_bytes_for_every_size_and_task_size() {
@@ -226,4 +227,36 @@ fn a_part_left_by_an_earlier_copy_is_taken_over() {
     kvik().arg("copy").args([&source, &copy]).assert().success();
     assert!(fs::read(&copy).unwrap() == bytes);
     assert_eq!(names(folder.path()), ["a", "b"]);
+}
+
+#[test]
+fn a_full_disk_has_its_own_code_and_leaves_nothing_behind() {
+    let (folder, source, _) = folder_with(3 << 20);
+    let copy = folder.path().join("b");
+    // A limit on the size of files, in blocks of 1024 bytes, is a full disk that needs no root.
+    let script = "ulimit -f 1024; trap '' XFSZ; exec \"$@\"";
+    let run = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .arg(binary())
+        .args(["copy", "--json"])
+        .args([&source, &copy])
+        .output()
+        .unwrap();
+    assert_eq!(
+        run.status.code(),
+        Some(6),
+        "{}",
+        String::from_utf8_lossy(&run.stdout)
+    );
+    let error = object(&run.stdout)["error"].clone();
+    assert_eq!(error["kind"], "StorageFull");
+    assert!(
+        error["message"].as_str().unwrap().contains("b.kvik-part"),
+        "{error}"
+    );
+    assert!(
+        error["hint"].as_str().unwrap().contains("removed"),
+        "{error}"
+    );
+    assert_eq!(names(folder.path()), ["a"]);
 }

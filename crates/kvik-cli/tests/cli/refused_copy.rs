@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{binary, folder_with, kvik, names, object, part_of};
+use crate::support::{folder_with, kvik, names, object, part_of};
 
 #[test]
 fn a_file_is_not_copied_onto_itself_by_any_of_its_names() {
@@ -113,38 +113,6 @@ fn a_destination_folder_that_may_not_be_written_to_is_denied() {
         json!(code)
     );
     assert!([3, 4].contains(&code), "{code}");
-}
-
-#[test]
-fn a_full_disk_has_its_own_code_and_leaves_nothing_behind() {
-    let (folder, source, _) = folder_with(3 << 20);
-    let copy = folder.path().join("b");
-    // A limit on the size of files, in blocks of 1024 bytes, is a full disk that needs no root.
-    let script = "ulimit -f 1024; trap '' XFSZ; exec \"$@\"";
-    let run = Command::new("bash")
-        .args(["-c", script, "bash"])
-        .arg(binary())
-        .args(["copy", "--json"])
-        .args([&source, &copy])
-        .output()
-        .unwrap();
-    assert_eq!(
-        run.status.code(),
-        Some(6),
-        "{}",
-        String::from_utf8_lossy(&run.stdout)
-    );
-    let error = object(&run.stdout)["error"].clone();
-    assert_eq!(error["kind"], "StorageFull");
-    assert!(
-        error["message"].as_str().unwrap().contains("b.kvik-part"),
-        "{error}"
-    );
-    assert!(
-        error["hint"].as_str().unwrap().contains("removed"),
-        "{error}"
-    );
-    assert_eq!(names(folder.path()), ["a"]);
 }
 
 #[test]
