@@ -192,6 +192,20 @@ impl Data {
         })
     }
 
+    /// Brings what is read into the page cache, all of it: a case that came before may have dropped it, and the lap before the
+    /// rounds need not reach its end.
+    pub(crate) fn warm(&self, stop: &AtomicBool) -> Outcome<()> {
+        let mut scratch = vec![0; STEP as usize];
+        for offset in (0..self.len).step_by(STEP as usize) {
+            go_on(stop)?;
+            let piece = &mut scratch[..(self.len - offset).min(STEP) as usize];
+            self.file
+                .read_exact_at(piece, offset)
+                .doing("read", &self.path)?;
+        }
+        Ok(())
+    }
+
     /// The position of the first byte of `bytes` that is not what the file holds from its start.
     pub(crate) fn first_difference(&self, bytes: &[u8]) -> Outcome<Option<u64>> {
         if let Some(seed) = self.seed {
@@ -298,6 +312,18 @@ mod tests {
         assert!(matches!(outcome.err(), Some(Trouble::Stopped)));
         drop(folder);
         assert_eq!(std::fs::read_dir(parent.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn warm_data_is_in_the_page_cache_to_its_end() {
+        let folder = Folder::make(&Options::default()).expect("a folder");
+        let stop = AtomicBool::new(false);
+        let len = (48 << 20) + 7;
+        let data = Data::make(&folder, len, Duration::MAX, &mut |_| {}, &stop).expect("made");
+        crate::ours::drop_from_cache(&data.path, len).expect("dropped");
+        data.warm(&stop).expect("read");
+        let info = kvik::page_cache_info(&data.path, 0, 0).expect("told");
+        assert_eq!(info.resident_pages, info.total_pages);
     }
 
     #[test]

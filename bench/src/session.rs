@@ -175,6 +175,14 @@ impl<'a> Session<'a> {
             ..
         } = self;
         let how = ours::how(options.threads, options.task_size);
+        let hot = match &entry.kind {
+            Kind::Read { cache, .. } => *cache == Cache::Hot,
+            Kind::Small { .. } => true,
+            Kind::Write { .. } => false,
+        };
+        if hot {
+            data.warm(self.stop)?;
+        }
         let mut scene: Box<dyn Scene + '_> = match &entry.kind {
             Kind::Read {
                 cache,

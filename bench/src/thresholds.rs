@@ -66,6 +66,7 @@ impl Threshold {
 
 /// One row for each power of two from 4 KiB to 16 MiB, as far as the data goes.
 pub(crate) fn measure(session: &Session<'_>) -> Outcome<Vec<Threshold>> {
+    session.data.warm(session.stop)?;
     let largest = (session.data.len / 2).min(16 << 20);
     let sizes = (12..)
         .map(|shift| 1_u64 << shift)
@@ -90,12 +91,14 @@ fn row(session: &Session<'_>, size: u64) -> Outcome<Threshold> {
     for round in 0..=session.options.rounds as u64 {
         go_on(session.stop)?;
         let places = data.len / size;
-        let offsets = || {
-            (round * count..(round + 1) * count).map(|at| pattern::word(size, at) % places * size)
+        // Everybody reads at places of its own: those of the one before would still lie in the last-level cache.
+        let offsets = |who: u64| {
+            let numbers = round * count..(round + 1) * count;
+            numbers.map(move |number| pattern::word(size + who, number) % places * size)
         };
         let lap = [
             timed(|| {
-                for at in offsets() {
+                for at in offsets(0) {
                     data.file
                         .read_exact_at(target, at)
                         .doing("read", &data.path)?;
@@ -103,12 +106,12 @@ fn row(session: &Session<'_>, size: u64) -> Outcome<Threshold> {
                 Ok(moved)
             })?,
             timed(|| {
-                offsets()
+                offsets(1)
                     .try_for_each(|at| inline.read(target, at))
                     .map(|()| moved)
             })?,
             timed(|| {
-                offsets()
+                offsets(2)
                     .try_for_each(|at| pool.read(target, at))
                     .map(|()| moved)
             })?,
