@@ -63,28 +63,33 @@ pub(crate) struct Standing {
 /// is the figure, because on a shared machine only what ran in the same round is comparable. `None` without rounds or loops.
 pub(crate) fn stand(turns: &[Vec<Turn>], unit: Unit) -> Option<Standing> {
     let (ours, loops) = turns.split_first()?;
-    let rates = |turns: &[Turn]| turns.iter().map(|turn| turn.rate(unit)).collect::<Vec<_>>();
-    let cpu = |turns: &[Turn]| median(&turns.iter().map(Turn::cpu_s_per_gb).collect::<Vec<_>>());
-
-    let (best, limit) = loops
+    let (best, (limit, limit_cpu_s_per_gb)) = loops
         .iter()
         .enumerate()
-        .filter_map(|(index, turns)| Some((index, median(&rates(turns))?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let ratios: Vec<f64> = rates(ours)
+        .filter_map(|(index, turns)| Some((index, medians(turns, unit)?)))
+        .max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let (value, cpu_s_per_gb) = medians(ours, unit)?;
+    let ratios: Vec<f64> = ours
         .iter()
-        .zip(rates(&loops[best]))
-        .map(|(ours, limit)| ours / limit)
+        .zip(&loops[best])
+        .map(|(ours, limit)| ours.rate(unit) / limit.rate(unit))
         .collect();
     Some(Standing {
-        value: median(&rates(ours))?,
-        cpu_s_per_gb: cpu(ours)?,
+        value,
+        cpu_s_per_gb,
         limit,
-        limit_cpu_s_per_gb: cpu(&loops[best])?,
+        limit_cpu_s_per_gb,
         ratio: median(&ratios)?,
         spread: spread(&ratios)?,
         limit_index: best + 1,
     })
+}
+
+/// The median rate and the median CPU seconds per 1e9 bytes of one contender; `None` without rounds.
+pub(crate) fn medians(turns: &[Turn], unit: Unit) -> Option<(f64, f64)> {
+    let rates: Vec<_> = turns.iter().map(|turn| turn.rate(unit)).collect();
+    let cpu: Vec<_> = turns.iter().map(Turn::cpu_s_per_gb).collect();
+    Some((median(&rates)?, median(&cpu)?))
 }
 
 /// The middle value, or the mean of the two middle ones; `None` of nothing.

@@ -34,7 +34,7 @@ mod trouble;
 
 pub use machine::Machine;
 pub use options::{Options, Progress};
-pub use report::{Case, NotRun, Report};
+pub use report::{Case, LoopFigures, NotRun, Report};
 pub use suite::{default_suite, file_suite};
 pub use thresholds::Threshold;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::figures::{Standing, Unit};
+use crate::figures::{self, Turn, Unit};
 use crate::machine::Machine;
 use crate::table::Table;
 use crate::thresholds::Threshold;
@@ -57,6 +57,20 @@ pub struct Case {
     pub limit_name: String,
     /// Bytes that each turn moved.
     pub bytes_per_turn: u64,
+    /// All loops of the case; the limit is one of them.
+    pub loops: Vec<LoopFigures>,
+}
+
+/// One of the plain loops that a case was measured beside.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LoopFigures {
+    /// What it does, as in [`Case::limit_name`].
+    pub name: String,
+    /// Its median rate, in the unit of the case.
+    pub value: f64,
+    /// Its median of CPU seconds for 1e9 bytes.
+    pub cpu_s_per_gb: f64,
 }
 
 /// A case without figures.
@@ -70,48 +84,57 @@ pub struct NotRun {
 }
 
 impl Case {
-    /// `None` if a figure is not finite, which no reader of JSON could use.
+    /// The figures of `turns[contender][round]`. `None` if there are none, or if one is not finite, which no reader of JSON
+    /// could use.
     pub(crate) fn new(
-        (name, title): (&str, &str),
+        name: &str,
+        title: &str,
         unit: Unit,
-        standing: &Standing,
-        (contenders, rounds, bytes_per_turn): (&[String], usize, u64),
+        contenders: &[String],
+        turns: &[Vec<Turn>],
     ) -> Option<Self> {
-        let Standing {
-            value,
-            cpu_s_per_gb,
-            limit,
-            limit_cpu_s_per_gb,
-            ratio,
-            spread,
-            limit_index,
-        } = *standing;
-        let all = [
-            value,
-            cpu_s_per_gb,
-            limit,
-            limit_cpu_s_per_gb,
-            ratio,
-            spread.0,
-            spread.1,
-        ];
-        if !all.iter().all(|figure| figure.is_finite()) {
-            return None;
-        }
-        Some(Self {
+        let standing = figures::stand(turns, unit)?;
+        let loops = contenders.iter().zip(turns).skip(1);
+        let loops: Vec<_> = loops
+            .map(|(name, turns)| {
+                let (value, cpu_s_per_gb) = figures::medians(turns, unit)?;
+                let name = name.clone();
+                Some(LoopFigures {
+                    name,
+                    value,
+                    cpu_s_per_gb,
+                })
+            })
+            .collect::<Option<_>>()?;
+        let case = Self {
             name: name.to_owned(),
             title: title.to_owned(),
-            value,
+            value: standing.value,
             unit: unit.to_string(),
-            cpu_s_per_gb,
-            limit,
-            limit_cpu_s_per_gb,
-            ratio,
-            spread,
-            rounds,
-            limit_name: contenders.get(limit_index)?.clone(),
-            bytes_per_turn,
-        })
+            cpu_s_per_gb: standing.cpu_s_per_gb,
+            limit: standing.limit,
+            limit_cpu_s_per_gb: standing.limit_cpu_s_per_gb,
+            ratio: standing.ratio,
+            spread: standing.spread,
+            rounds: turns.first()?.len(),
+            limit_name: contenders.get(standing.limit_index)?.clone(),
+            bytes_per_turn: turns.first()?.first()?.bytes,
+            loops,
+        };
+        case.is_finite().then_some(case)
+    }
+
+    fn is_finite(&self) -> bool {
+        let own = [self.value, self.cpu_s_per_gb, self.ratio];
+        let spread = [self.spread.0, self.spread.1];
+        let loops = self
+            .loops
+            .iter()
+            .flat_map(|each| [each.value, each.cpu_s_per_gb]);
+        own.into_iter()
+            .chain(spread)
+            .chain(loops)
+            .all(f64::is_finite)
     }
 
     /// A rate in the case's unit, as the table shows it.
@@ -205,5 +228,47 @@ impl fmt::Display for Report {
         } else {
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(seconds: f64) -> Vec<Turn> {
+        let turn = Turn {
+            seconds,
+            cpu_seconds: 0.5,
+            bytes: 1_000_000_000,
+            operations: 1,
+        };
+        vec![turn; 3]
+    }
+
+    #[test]
+    fn a_case_names_its_limit_and_lists_every_loop() {
+        let contenders = ["kvik", "slow", "fast"].map(String::from);
+        let all = [turns(1.0), turns(2.0), turns(0.5)];
+        let case = Case::new("hot", "a title", Unit::Gigabytes, &contenders, &all).expect("finite");
+        assert_eq!(
+            (case.limit_name.as_str(), case.ratio, case.rounds),
+            ("fast", 0.5, 3)
+        );
+        let loops: Vec<_> = case
+            .loops
+            .iter()
+            .map(|each| (each.name.as_str(), each.value))
+            .collect();
+        assert_eq!(loops, [("slow", 0.5), ("fast", 2.0)]);
+        let line = "hot: 1.00 GB/s, 0.50 of the limit (0.50-0.50), 0.50 CPU s/GB";
+        assert_eq!(case.to_string(), line);
+    }
+
+    #[test]
+    fn figures_that_are_not_finite_make_no_case() {
+        let contenders = ["kvik", "loop"].map(String::from);
+        let all = [turns(f64::INFINITY), turns(f64::INFINITY)];
+        assert!(Case::new("hot", "", Unit::Gigabytes, &contenders, &all).is_none());
+        assert!(Case::new("hot", "", Unit::Gigabytes, &contenders, &[vec![], vec![]]).is_none());
     }
 }

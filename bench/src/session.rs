@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::data::{self, Data, Folder};
-use crate::figures::{self, Unit};
+use crate::figures::Unit;
 use crate::loops::{CHUNK, ReadLoop, WriteLoop};
 use crate::machine::{Machine, file_system, is_in_memory};
 use crate::memory::Pages;
@@ -251,17 +251,8 @@ impl<'a> Session<'a> {
         };
         let turns = race::run(scene.as_mut(), rounds, budget, self.stop, &mut each_round)?;
 
-        let bytes = turns.iter().flatten().next().map_or(0, |turn| turn.bytes);
         let contenders = scene.contenders();
-        figures::stand(&turns, unit)
-            .and_then(|standing| {
-                Case::new(
-                    (name, &entry.title),
-                    unit,
-                    &standing,
-                    (&contenders, rounds, bytes),
-                )
-            })
+        Case::new(name, &entry.title, unit, &contenders, &turns)
             .ok_or_else(|| Trouble::Unfit("the figures are not finite".into()))
     }
 }
