@@ -1,4 +1,4 @@
-//! The files of a run: a fresh folder that is gone afterwards, and a data file whose every byte is known, in it.
+//! The data of a run: a file of our own whose every byte is known, or a file of somebody else that is only read.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,110 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
+use crate::folder::Folder;
 use crate::loops::size_name;
-use crate::machine;
-use crate::options::{Options, Progress};
+use crate::options::Progress;
 use crate::pattern;
 use crate::race::go_on;
 use crate::trouble::{Doing, Outcome, Trouble};
-
-/// A fresh folder; dropping it, by whichever way a run ends, removes it with all that is in it.
-pub(crate) struct Folder {
-    folder: TempDir,
-    parent: PathBuf,
-}
-
-impl Folder {
-    pub(crate) fn make(options: &Options) -> Outcome<Self> {
-        let parent = match &options.dir {
-            Some(directory) => directory.clone(),
-            None => default_directory(),
-        };
-        // The figures name the folder, and a relative one would mean nothing to who reads them later.
-        let parent = parent.canonicalize().doing("find the folder", &parent)?;
-        let folder = tempfile::Builder::new()
-            .prefix("kvik-bench-")
-            .tempdir_in(&parent)
-            .doing("make a folder in", &parent)?;
-        Ok(Self { folder, parent })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub(crate) fn parent(&self) -> &Path {
-        &self.parent
-    }
-
-    /// Removes it now, so that a failure is told.
-    pub(crate) fn remove(self) -> Outcome<()> {
-        let path = self.folder.path().to_owned();
-        self.folder.close().doing("remove", &path)
-    }
-}
-
-/// A temporary folder in memory says nothing about a disk; the working directory usually lies on one.
-fn default_directory() -> PathBuf {
-    let temporary = std::env::temp_dir();
-    if !machine::is_in_memory(&temporary) {
-        return temporary;
-    }
-    match std::env::current_dir() {
-        Ok(here) if !machine::is_in_memory(&here) => here,
-        _ => temporary,
-    }
-}
-
-/// How long the data file may be, and why that is less than what was asked for.
-pub(crate) fn affordable(options: &Options, directory: &Path) -> Outcome<(u64, Vec<String>)> {
-    let mut notes = Vec::new();
-    let mut size = options.size;
-    if size < LEAST {
-        return Err(Trouble::Misuse(format!(
-            "a size of {size} bytes is too small; {} is the least",
-            size_name(LEAST)
-        )));
-    }
-    let free = machine::free_space(directory).doing("ask for free space in", directory)?;
-    // The data file and the file that is written, and a tenth left for others.
-    let for_data = free / 10 * 9 / 2;
-    if for_data < LEAST {
-        return Err(Trouble::NoRoom {
-            directory: directory.to_owned(),
-            free,
-            needed: LEAST * 2 * 10 / 9,
-        });
-    }
-    if for_data < size {
-        size = for_data / STEP * STEP;
-        notes.push(format!(
-            "{} of data, not {}: {} has {} MiB free",
-            size_name(size),
-            size_name(options.size),
-            directory.display(),
-            free >> 20
-        ));
-    }
-    let bound = memory_bound(size);
-    if bound < size {
-        size = bound;
-        let (size, asked) = (size_name(size), size_name(options.size));
-        notes.push(format!(
-            "{size} of data, not {asked}: no more memory is available"
-        ));
-    }
-    Ok((size, notes))
-}
-
-/// `size`, or what memory allows if that is less: the file in the page cache, the target, and room for others.
-pub(crate) fn memory_bound(size: u64) -> u64 {
-    machine::memory_available().map_or(size, |memory| {
-        size.min((memory / 4 / STEP * STEP).max(LEAST))
-    })
-}
 
 /// A file to read from.
 pub(crate) struct Data {
@@ -249,6 +151,7 @@ const _: () = assert!(SYNC_EVERY.is_multiple_of(STEP));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
 
     fn options(dir: &Path) -> Options {
         Options {
@@ -339,24 +242,5 @@ mod tests {
             Some(LEAST + 2)
         );
         assert!(Data::existing(Path::new("missing.bin"), 1 << 30).is_err());
-    }
-
-    #[test]
-    fn sizes_that_cannot_be_are_refused_and_large_ones_cut_with_a_note() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
-        let with = |size| {
-            affordable(
-                &Options {
-                    size,
-                    ..options(parent.path())
-                },
-                parent.path(),
-            )
-        };
-        assert!(matches!(with(1000), Err(Trouble::Misuse(_))));
-        let (size, notes) = with(1 << 60).expect("cut");
-        assert!(size < 1 << 60 && size.is_multiple_of(STEP));
-        assert!(!notes.is_empty() && notes.iter().all(|note| note.contains("of data, not")));
-        assert_eq!(with(8 << 20).expect("small enough"), (8 << 20, vec![]));
     }
 }

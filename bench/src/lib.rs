@@ -16,6 +16,7 @@
 
 mod data;
 mod figures;
+mod folder;
 mod loops;
 mod machine;
 mod memory;

@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::data::{self, Data, Folder};
+use crate::data::Data;
 use crate::figures::Unit;
+use crate::folder::{self, Folder};
 use crate::loops::{CHUNK, ReadLoop, WriteLoop};
 use crate::machine::{Machine, file_system, is_in_memory};
 use crate::memory::Pages;
@@ -68,7 +69,7 @@ impl<'a> Session<'a> {
         let threads = ours::threads(options)?;
         let (folder, data, directory, mut notes) = match &options.file {
             Some(path) => {
-                let most = data::memory_bound(options.size);
+                let most = folder::memory_bound(options.size);
                 let data = Data::existing(path, most)?;
                 let note = format!(
                     "read only, the first {} bytes of {}",
@@ -79,7 +80,7 @@ impl<'a> Session<'a> {
             }
             None => {
                 let folder = Folder::make(options)?;
-                let (size, mut notes) = data::affordable(options, folder.parent())?;
+                let (size, mut notes) = folder::affordable(options, folder.parent())?;
                 let data = Data::make(&folder, size, DATA_TIME, progress, stop)?;
                 if data.len < size {
                     notes.push(format!(
