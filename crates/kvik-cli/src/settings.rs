@@ -1,6 +1,5 @@
 //! Settings given on the command line, laid over the environment and the user's file for this process.
 
-use kvik::ThreadPool;
 use kvik::config::{Config, Key, Layer};
 
 use crate::failure::{Failure, Result};
@@ -43,14 +42,6 @@ pub(crate) fn apply(flags: &Global) -> Result<()> {
 pub(crate) fn key(name: &str) -> Result<Key> {
     Key::from_name(&name.replace('-', "_"))
         .ok_or_else(|| Failure::usage(format!("there is no setting {name:?}")).hint(LISTED))
-}
-
-/// Starts threads for `transfers` of one task each at the same time. A transfer starts as many as it has tasks, so that
-/// without this all of them would take turns on a single one. Where no more can be started, fewer do the work.
-pub(crate) fn start_threads(transfers: usize) -> Result<()> {
-    let threads = Config::current().num_threads()?.min(transfers);
-    let _ = ThreadPool::global().grow(threads);
-    Ok(())
 }
 
 const LISTED: &str = "`kvik config` lists every setting";

@@ -388,10 +388,13 @@ impl FileHandle {
     }
 
     fn seek(&self, from: u64, whence: Whence) -> Result<Option<u64>> {
-        let from = i64::try_from(from).map_err(|_| self.os_error(Errno::EOVERFLOW))?;
-        match nix::unistd::lseek(&*self.0.file, from, whence) {
+        let start = i64::try_from(from).map_err(|_| self.os_error(Errno::EOVERFLOW))?;
+        let seeks_data = matches!(whence, Whence::SeekData);
+        match nix::unistd::lseek(&*self.0.file, start, whence) {
             Ok(at) => Ok(Some(at as u64)),
             Err(Errno::ENXIO) => Ok(None),
+            // A file system that knows no holes: data begins here and goes on to the end.
+            Err(Errno::EINVAL | Errno::EOPNOTSUPP) => Ok(seeks_data.then_some(from)),
             Err(errno) => Err(self.os_error(errno)),
         }
     }

@@ -1,6 +1,6 @@
 //! Opening a file: what the options mean, what kind of file may be opened, and what the handle holds.
 
-use std::fs::File;
+use std::fs::{self, File, FileType};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -95,6 +95,10 @@ fn access(options: &OpenOptions) -> Result<Access> {
 
 /// Opens without waiting, looks what it is, and makes the descriptor an ordinary blocking one.
 fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> {
+    // Looked at before it is opened too: the writer of a FIFO must not see a reader come and go.
+    if let Ok(metadata) = fs::metadata(path) {
+        check_kind(&metadata.file_type())?;
+    }
     let file = std::fs::OpenOptions::new()
         .read(access.read)
         .write(access.write)
@@ -106,19 +110,19 @@ fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> 
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
         .map_err(|cause| Error::io(Op::Open, cause))?;
-    check_kind(&file)?;
+    let metadata = file
+        .metadata()
+        .map_err(|cause| Error::io(Op::Open, cause))?;
+    check_kind(&metadata.file_type())?;
+    check_offsets(&file)?;
     let flags = fcntl(&file, FcntlArg::F_GETFL).map_err(|errno| Error::os(Op::Open, errno))?;
     let blocking = OFlag::from_bits_retain(flags) - OFlag::O_NONBLOCK;
     fcntl(&file, FcntlArg::F_SETFL(blocking)).map_err(|errno| Error::os(Op::Open, errno))?;
     Ok(file)
 }
 
-/// Refuses what has no offsets: directories, FIFOs, sockets, terminals.
-fn check_kind(file: &File) -> Result<()> {
-    let kind = file
-        .metadata()
-        .map_err(|cause| Error::io(Op::Open, cause))?
-        .file_type();
+/// Refuses what has no offsets by its kind.
+fn check_kind(kind: &FileType) -> Result<()> {
     let (kind, what) = if kind.is_dir() {
         (ErrorKind::IsADirectory, "it is a directory")
     } else if kind.is_fifo() {
@@ -126,17 +130,27 @@ fn check_kind(file: &File) -> Result<()> {
             ErrorKind::NotSeekable,
             "it is a FIFO, which has no offsets to read or write at",
         )
-    } else if kind.is_char_device()
-        && nix::unistd::lseek(file, 0, Whence::SeekCur) == Err(Errno::ESPIPE)
-    {
+    } else if kind.is_socket() {
         (
             ErrorKind::NotSeekable,
-            "it is a terminal or a stream device, which has no offsets to read or write at",
+            "it is a socket, which has no offsets to read or write at",
         )
     } else {
         return Ok(());
     };
     Err(Error::new(kind, Op::Open, what))
+}
+
+/// Refuses terminals and other streams, which only the open file tells from devices that have offsets.
+fn check_offsets(file: &File) -> Result<()> {
+    match nix::unistd::lseek(file, 0, Whence::SeekCur) {
+        Err(Errno::ESPIPE) => {
+            let what =
+                "it is a terminal or another stream, which has no offsets to read or write at";
+            Err(Error::new(ErrorKind::NotSeekable, Op::Open, what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The pool of the block device under the file; where there is none, the shared pool serves.

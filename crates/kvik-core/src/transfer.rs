@@ -103,7 +103,12 @@ impl Transfer {
 
     /// Runs the transfer on the calling thread and up to `threads - 1` workers, and returns when it has settled.
     pub(crate) fn run(self: &Arc<Self>, pool: &ThreadPool, threads: usize) -> Result<usize> {
-        let helpers = pool.workers(threads.min(self.plan.len()).saturating_sub(1));
+        let helpers = threads.min(self.plan.len()).saturating_sub(1);
+        let helpers = if helpers == 0 {
+            0
+        } else {
+            pool.workers(threads - 1).min(helpers)
+        };
         let job = Arc::clone(self) as Arc<dyn Job>;
         pool.push(&job, helpers);
         self.turn(&|| false);
@@ -112,12 +117,18 @@ impl Transfer {
     }
 
     /// Lets up to `threads` workers run the transfer, and returns at once.
+    ///
+    /// The pool has `threads` workers afterwards even if this transfer has fewer tasks: the next one may come before
+    /// this one is done.
     pub(crate) fn submit(self: &Arc<Self>, pool: &ThreadPool, threads: usize) {
-        match pool.workers(threads.min(self.plan.len()).max(1)) {
+        match pool.workers(threads) {
             0 => {
                 self.turn(&|| false);
             }
-            workers => pool.push(&(Arc::clone(self) as Arc<dyn Job>), workers),
+            workers => pool.push(
+                &(Arc::clone(self) as Arc<dyn Job>),
+                workers.min(self.plan.len()).max(1),
+            ),
         }
     }
 

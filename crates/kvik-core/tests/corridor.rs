@@ -208,6 +208,25 @@ fn waiting_on_a_worker_of_the_same_pool_does_not_deadlock() {
 }
 
 #[test]
+fn submitted_transfers_of_one_task_run_side_by_side() {
+    // Each of the three tasks waits for the other two: one worker, or two, would wait for ever.
+    let all = Barrier::new(3);
+    let engine = Scripted::new(3 * TASK, move |_| {
+        all.wait();
+        Step::Move
+    });
+    let call = call(engine, 3, TASK as u64);
+    let pending: Vec<_> = (0..3)
+        .map(|i| call.submit_read(vec![0; TASK], i * TASK as u64))
+        .collect();
+    for (i, pending) in pending.into_iter().enumerate() {
+        let (outcome, bytes) = pending.finish();
+        assert_eq!(outcome.unwrap(), TASK);
+        assert_eq!(bytes, pattern(3 * TASK)[i * TASK..][..TASK]);
+    }
+}
+
+#[test]
 fn a_pool_grows_from_inside_one_of_its_own_tasks() {
     let mut outer = call(Scripted::new(0, |_| Step::Move), 1, TASK as u64);
     let pool = outer.pool.clone();

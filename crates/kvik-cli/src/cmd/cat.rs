@@ -16,7 +16,6 @@ use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::output::{self, Report};
-use crate::settings;
 use crate::span::Span;
 
 /// Print a file, or a range of it, to standard output
@@ -118,7 +117,6 @@ fn ahead(handle: &FileHandle, range: Range<u64>, sink: &mut Sink) -> Result<u64,
     let depth = (config.num_threads()? + 1)
         .min((BUDGET / piece) as usize)
         .max(2);
-    settings::start_threads(depth.min((range.end - range.start).div_ceil(piece) as usize))?;
     let mut flying: VecDeque<(usize, Pending<Vec<u8>>)> = VecDeque::with_capacity(depth);
     let mut spare: Vec<Vec<u8>> = Vec::new();
     let mut next = range.start;

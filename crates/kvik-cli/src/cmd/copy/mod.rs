@@ -24,7 +24,6 @@ use crate::Exit;
 use crate::failure::{Failure, Result, show};
 use crate::output::{Output, Report};
 use crate::progress::Progress;
-use crate::settings;
 use crate::stop::Stop;
 use crate::units;
 
@@ -142,7 +141,6 @@ impl Job<'_> {
         } else {
             // The length first: what is never written stays a hole.
             target.set_len(size)?;
-            settings::start_threads(load.depth.min(size.div_ceil(load.piece as u64) as usize))?;
             let pieces = Pieces::new(vec![self.source.clone()], size, load.piece);
             let data = pump::copy(self.source, target, pieces, load, self.stop, &mut progress)?;
             Copied { size, data }
