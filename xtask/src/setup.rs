@@ -39,7 +39,7 @@ fn packages() -> Done {
     }
     let by_hand = format!("apt-get update && apt-get install {}", missing.join(" "));
     if !is_root()? {
-        // Only root can mount, so for everybody else these are no use; the tests say which file systems they ran on.
+        // Only root can mount, so for everybody else these are no use, and `xtask test` leaves those tests out.
         println!("tests on xfs and btrfs need root, and `{by_hand}`");
         return Ok(());
     }
@@ -99,7 +99,7 @@ fn installed(program: &str) -> bool {
     .any(|folder| Path::new(folder).join(program).is_file())
 }
 
-fn is_root() -> Done<bool> {
+pub(crate) fn is_root() -> Done<bool> {
     let id = process::ask(Command::new("id").arg("-u").current_dir(workspace::root()))?;
     Ok(id.trim() == "0")
 }
