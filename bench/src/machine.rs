@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::race::cpu_seconds;
+
 /// Where and on what the figures were measured.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -16,9 +18,10 @@ pub struct Machine {
     pub memory: u64,
     /// The kernel's release.
     pub kernel: String,
-    /// Runnable threads of the whole machine when the run began, averaged over a minute. Well above zero means that
-    /// somebody else was using it.
+    /// Runnable threads of the whole machine when the run began, averaged over a minute.
     pub load: f64,
+    /// The share of all CPUs' time that others took while the cases ran, from 0 to 1; `None` if the kernel does not tell.
+    pub others: Option<f64>,
     /// The folder in which the files lay.
     pub directory: String,
     /// The file system of that folder.
@@ -45,6 +48,7 @@ impl Machine {
                 .next()
                 .and_then(|word| word.parse().ok())
                 .unwrap_or(0.0),
+            others: None,
             directory: directory.display().to_string(),
             file_system: file_system(directory),
             data,
@@ -52,6 +56,48 @@ impl Machine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
+}
+
+/// What other processes do, from a moment on.
+pub(crate) struct Others {
+    machine: Option<(f64, f64)>,
+    own: f64,
+}
+
+impl Others {
+    pub(crate) fn watch() -> Self {
+        Self {
+            machine: std::fs::read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| ticks(&text)),
+            own: cpu_seconds(),
+        }
+    }
+
+    /// The share of all CPUs' time that was neither idle nor ours since then.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let now = Self::watch();
+        let ((busy, all), (busy_before, all_before)) = (now.machine?, self.machine?);
+        // SAFETY: sysconf only answers a question.
+        let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+        let own = (now.own - self.own) * ticks_per_second;
+        let share = (busy - busy_before - own) / (all - all_before);
+        share.is_finite().then(|| share.clamp(0.0, 1.0))
+    }
+}
+
+/// Busy and all clock ticks of the first line of /proc/stat. Waiting for a disk is idleness; time stolen by the host is not.
+fn ticks(stat: &str) -> Option<(f64, f64)> {
+    let words = stat.lines().next()?.strip_prefix("cpu ")?;
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user already.
+    let ticks: Vec<f64> = words
+        .split_whitespace()
+        .take(8)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [user, nice, system, idle, waiting, irq, softirq, stolen] = ticks.try_into().ok()?;
+    let busy = user + nice + system + irq + softirq + stolen;
+    Some((busy, busy + idle + waiting))
 }
 
 /// Memory that can be had without swapping, in bytes, by the kernel's estimate and this process's control groups.
@@ -155,6 +201,15 @@ mod tests {
         let machine = Machine::look(folder.path(), 7, 2);
         assert!(machine.memory > 1 << 20 && machine.cpus > 0 && !machine.kernel.is_empty());
         assert!(machine.load.is_finite());
+    }
+
+    #[test]
+    fn the_ticks_of_all_cpus_are_busy_or_idle() {
+        let stat = "cpu  10 1 20 300 4 5 6 7 3 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(ticks(stat), Some((49.0, 353.0)));
+        assert_eq!(ticks("intr 5"), None);
+        let share = Others::watch().share();
+        assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 
     #[test]

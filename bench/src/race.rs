@@ -130,7 +130,7 @@ pub(crate) fn timed(work: impl FnOnce() -> Outcome<Moved>) -> Outcome<Turn> {
 }
 
 /// User and system seconds of all threads of this process so far.
-fn cpu_seconds() -> f64 {
+pub(crate) fn cpu_seconds() -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole `rusage`; the call cannot fail for RUSAGE_SELF.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };

@@ -24,7 +24,7 @@ pub(crate) struct WriteScene<'a> {
 }
 
 impl<'a> WriteScene<'a> {
-    /// `path` is made if it is missing; `source` is overwritten by patterns.
+    /// `path` is overwritten, and so is `source`, by patterns.
     pub(crate) fn new(
         name: &str,
         path: &Path,
@@ -39,6 +39,10 @@ impl<'a> WriteScene<'a> {
             .open(path)
             .doing("open", path)?;
         pattern::fill(source, 0, 0);
+        // The first turn that reaches a place of the file would have to find room for it on the disk, and nobody after it.
+        file.write_all_at(source, 0)
+            .and_then(|()| file.sync_all())
+            .doing("write", path)?;
         Ok(Self {
             name: name.to_owned(),
             path: path.to_owned(),
