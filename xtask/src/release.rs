@@ -3,7 +3,7 @@
 use crate::process::{self, Done, cargo};
 use crate::stage::{self, Stage};
 use crate::workspace::Graph;
-use crate::{api, book, ci, deep, features, test};
+use crate::{book, ci, features, test};
 
 pub(crate) fn run(dry_run: bool) -> Done {
     if !dry_run {
@@ -18,8 +18,6 @@ pub(crate) fn run(dry_run: bool) -> Done {
         &[
             Stage::new("ci", || ci::run().map(|()| String::new())),
             Stage::new("features", || features::run(None).map(|()| String::new())),
-            Stage::new("loom", || deep::models(None)),
-            Stage::new("api", api::check),
             Stage::new("package", package),
             Stage::new("book", || book::run().map(|()| String::new())),
             Stage::new("stress", test::stress),
