@@ -1,0 +1,41 @@
+//! The process that tests start when the process itself is their subject: `kvik-tests-child SCENARIO ARGUMENTS`.
+//!
+//! It ends with 0 when all is as it should be, and by a panic with its message when it is not.
+
+// A panic here is the failure of the test that started this process.
+#![allow(clippy::unwrap_used)]
+#![forbid(unsafe_code)]
+
+mod exit;
+mod forks;
+mod growth;
+mod settings;
+mod terminals;
+mod transfers;
+
+fn main() {
+    // Whatever hangs ends by a signal, with this process and not with the tests.
+    nix::unistd::alarm::set(120);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (scenario, args) = args.split_first().expect("the name of a scenario");
+    match scenario.as_str() {
+        "read" => transfers::read(args),
+        "write" => transfers::write(args),
+        "late-pieces" => transfers::late_pieces(args),
+        "late-pieces-pending" => transfers::late_pieces_pending(args),
+        "as-nobody" => transfers::as_nobody(args),
+        "bytes-by-backend" => transfers::bytes_by_backend(args),
+        "every-call" => transfers::every_call(args),
+        "exit" => exit::run(args),
+        "forked-child-works" => forks::child_works(args),
+        "forked-pending" => forks::pending(),
+        "fork-in-full-flight" => forks::in_full_flight(args),
+        "growth" => growth::run(args),
+        "settings-second-component" => settings::second_component(args),
+        "settings-late-environment" => settings::late_environment(),
+        "settings-bad-value" => settings::bad_value(args),
+        "settings-seen" => settings::seen(args),
+        "terminals" => terminals::run(args),
+        other => panic!("no scenario `{other}`"),
+    }
+}

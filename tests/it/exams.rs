@@ -1,0 +1,20 @@
+//! Doors sit the exam: once KvikIO's two paths disagreed about the end of a file, and tools differ by file system.
+
+use std::path::Path;
+
+use kvik_tests::conformance::{Files, exam};
+
+#[test]
+fn local_files_in_the_temporary_folder_pass() {
+    exam(&Files::in_folder(tempfile::tempdir().unwrap().path()));
+}
+
+#[test]
+fn local_files_on_tmpfs_pass() {
+    let shm = Path::new("/dev/shm");
+    assert!(
+        shm.is_dir(),
+        "this test needs a tmpfs at /dev/shm: mount -t tmpfs tmpfs /dev/shm"
+    );
+    exam(&Files::in_folder(tempfile::tempdir_in(shm).unwrap().path()));
+}

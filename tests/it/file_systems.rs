@@ -1,0 +1,131 @@
+//! What needs file systems and devices of its own, and therefore root: the exam on xfs and btrfs, real full disks, block
+//! devices. Without root these fail; `cargo nextest run -E 'not test(file_systems)'` leaves them out.
+
+use std::path::Path;
+
+use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
+use kvik_tests::conformance::{Files, exam};
+use kvik_tests::mounts::{Kind, LoopDevice, Mount};
+use kvik_tests::need;
+use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
+
+#[test]
+fn local_files_on_xfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Xfs, 512 << 20);
+    exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "xfs");
+}
+
+#[test]
+fn local_files_on_btrfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Btrfs, 512 << 20);
+    exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "btrfs");
+}
+
+#[test]
+fn local_files_on_ext4_pass_the_exam() {
+    let mount = Mount::new(Kind::Ext4, 128 << 20);
+    exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "ext4");
+}
+
+#[test]
+fn a_full_tmpfs_is_storage_full_and_what_was_done_is_there() {
+    let mount = Mount::new(Kind::Tmpfs, 1 << 20);
+    // Pages are what a tmpfs gives, so it takes exactly its size.
+    fills_up(&mount, Some(1 << 20));
+}
+
+#[test]
+fn a_full_ext4_is_storage_full_and_what_was_done_is_there() {
+    let mount = Mount::new(Kind::Ext4, 8 << 20);
+    fills_up(&mount, None);
+}
+
+#[track_caller]
+fn fills_up(mount: &Mount, room: Option<u64>) {
+    let source = pattern(1, 0, 20 << 20);
+    for threads in [1, 4] {
+        let path = mount.path().join("full");
+        let full = FileHandle::create(&path).unwrap();
+        let options = ReadOptions::new()
+            .num_threads(threads)
+            .task_size(ByteSize::kib(100));
+        let error = full.write_at_with(&source, 0, &options).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.os_error()),
+            (ErrorKind::StorageFull, Some(libc::ENOSPC)),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .ends_with("(ENOSPC); free space or raise the quota, then run it again"),
+            "{error}"
+        );
+        let done = error.done() as usize;
+        assert!(done > 0 && done < source.len(), "{error}");
+        if threads == 1
+            && let Some(room) = room
+        {
+            assert_eq!(error.done(), room, "{error}");
+        }
+        assert_same(&std::fs::read(&path).unwrap()[..done], &source[..done]);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn a_block_device_is_read_and_written_like_a_file_and_its_length_is_its_capacity() {
+    need::root();
+    let folder = tempfile::tempdir().unwrap();
+    let len = 5 << 20;
+    let image = file(folder.path(), "image", 1, len);
+    let device = LoopDevice::new(&image);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(device.path())
+        .unwrap();
+    assert_eq!(handle.len().unwrap(), len as u64);
+    let truth = pattern(1, 0, len);
+    assert_same(&handle.read_to_end(0).unwrap(), &truth);
+
+    let options = ReadOptions::new()
+        .num_threads(3)
+        .task_size(ByteSize::kib(64));
+    let mut target = vec![UNTOUCHED; 1 << 20];
+    let offset = len - 500_001;
+    assert_eq!(
+        handle
+            .read_at_with(&mut target, offset as u64, &options)
+            .unwrap(),
+        500_001
+    );
+    assert_same(&target[..500_001], &truth[offset..]);
+    assert_eq!(handle.read_at(&mut target, len as u64).unwrap(), 0);
+
+    let source = pattern(2, 0, 1_000_001);
+    handle.write_at_with(&source, 12_345, &options).unwrap();
+    handle.sync().unwrap();
+    let mut truth = truth;
+    truth[12_345..][..1_000_001].copy_from_slice(&source);
+    assert_same(&handle.read_to_end(0).unwrap(), &truth);
+    let error = handle.write_at(&source, (len - 10) as u64).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.done()),
+        (ErrorKind::StorageFull, 10),
+        "{error}"
+    );
+    drop(handle);
+    drop(device);
+    truth[len - 10..].copy_from_slice(&source[..10]);
+    assert_same(&std::fs::read(&image).unwrap(), &truth);
+}
+
+fn name_of_file_system(mount: &Mount) -> String {
+    let path: &Path = mount.path();
+    let probe = kvik::FileProbe::of(&file(path, "probed", 1, 10)).unwrap();
+    probe.file_system.known().unwrap().name.clone()
+}

@@ -1,0 +1,187 @@
+//! Offsets beyond 2 GiB, at the largest there is, and past it: 32-bit arithmetic and sums that wrap break here.
+
+use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+const LAST: u64 = i64::MAX as u64;
+
+#[test]
+fn a_sparse_file_is_read_and_written_beyond_2_4_and_100_gib() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse");
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .open(&path)
+        .unwrap();
+    let cut = ReadOptions::new()
+        .num_threads(4)
+        .task_size(ByteSize::kib(64));
+    let places = [(2u64 << 30) - 300_000, (4 << 30) - 300_000, 100 << 30];
+    for (seed, offset) in (1..).zip(places) {
+        assert_eq!(
+            handle
+                .write_at_with(&pattern(seed, 0, 600_000), offset, &cut)
+                .unwrap(),
+            600_000
+        );
+        assert_eq!(handle.len().unwrap(), offset + 600_000);
+    }
+    let handle = FileHandle::open(&path).unwrap();
+    for (seed, offset) in (1..).zip(places) {
+        for options in [&cut, &ReadOptions::new()] {
+            let mut target = vec![UNTOUCHED; 600_200];
+            assert!(
+                handle
+                    .read_at_with(&mut target, offset - 100, options)
+                    .unwrap()
+                    >= 600_100
+            );
+            assert_all(&target[..100], 0);
+            assert_same(&target[100..600_100], &pattern(seed, 0, 600_000));
+        }
+        let mut few = [0; 10];
+        handle.read_exact_at(&mut few, offset + 17).unwrap();
+        assert_same(&few, &pattern(seed, 17, 10));
+    }
+    let pending = handle.submit_read_with(vec![0; 1 << 20], 100 << 30, &cut);
+    assert_eq!(pending.wait().unwrap(), 600_000);
+    assert_same(&pending.into_buf()[..600_000], &pattern(3, 0, 600_000));
+    let data: u64 = handle
+        .data_extents(0..u64::MAX)
+        .unwrap()
+        .iter()
+        .map(|extent| extent.end - extent.start)
+        .sum();
+    assert!((1_800_000..4 << 20).contains(&data), "{data} bytes of data");
+}
+
+#[test]
+fn the_largest_offset_is_past_the_end_and_what_reaches_beyond_is_misuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let handle = FileHandle::open(file(folder.path(), "small", 1, 10_000)).unwrap();
+    let cut = ReadOptions::new()
+        .num_threads(2)
+        .task_size(ByteSize::new(511));
+    let mut target = [UNTOUCHED; 4096];
+    for options in [&ReadOptions::new(), &cut] {
+        assert_eq!(
+            handle
+                .read_at_with(&mut target, LAST - 4096, options)
+                .unwrap(),
+            0
+        );
+        assert_eq!(
+            handle
+                .read_at_with(&mut target[..1], LAST - 1, options)
+                .unwrap(),
+            0
+        );
+        for offset in [
+            LAST - 4095,
+            LAST,
+            LAST + 1,
+            u64::MAX - 4096,
+            u64::MAX - 4095,
+            u64::MAX,
+        ] {
+            let error = handle
+                .read_at_with(&mut target, offset, options)
+                .unwrap_err();
+            assert_eq!(
+                (error.kind(), error.done()),
+                (ErrorKind::Misuse, 0),
+                "{error}"
+            );
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("4096 bytes from {offset}")),
+                "{error}"
+            );
+            let (outcome, buffer) = handle
+                .submit_read_with(vec![UNTOUCHED; 4096], offset, options)
+                .finish();
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Misuse);
+            assert_all(&buffer, UNTOUCHED);
+            let error = handle.read_exact_at(&mut target, offset).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+        }
+    }
+    assert_all(&target, UNTOUCHED);
+}
+
+#[test]
+fn reading_to_the_end_from_anywhere_past_it_gives_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let handle = FileHandle::open(file(folder.path(), "small", 1, 10_000)).unwrap();
+    for offset in [10_000, 10_001, 1 << 40, LAST - (1 << 20)] {
+        assert_eq!(handle.read_to_end(offset).unwrap(), b"", "from {offset}");
+    }
+}
+
+#[test]
+fn writes_that_no_file_can_hold_are_refused_and_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "small", 1, 10_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let cut = ReadOptions::new()
+        .num_threads(2)
+        .task_size(ByteSize::new(511));
+    for options in [&ReadOptions::new(), &cut] {
+        for offset in [LAST - 4095, LAST, u64::MAX - 4095, u64::MAX] {
+            let error = handle
+                .write_at_with(&[1; 4096], offset, options)
+                .unwrap_err();
+            assert_eq!(
+                (error.kind(), error.done()),
+                (ErrorKind::Misuse, 0),
+                "{error}"
+            );
+            let (outcome, buffer) = handle
+                .submit_write_with(vec![1; 4096], offset, options)
+                .finish();
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Misuse);
+            assert_all(&buffer, 1);
+        }
+        // An offset that exists, in a file that the file system cannot make so long.
+        let error = handle
+            .write_at_with(&[1; 4096], LAST - 4096, options)
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), error.os_error()),
+            (ErrorKind::StorageFull, Some(libc::EFBIG)),
+            "{error}"
+        );
+    }
+    for len in [LAST, LAST + 1, u64::MAX] {
+        let error = handle.set_len(len).unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Misuse | ErrorKind::StorageFull),
+            "{error}"
+        );
+    }
+    assert_same(&std::fs::read(&path).unwrap(), &pattern(1, 0, 10_000));
+
+    let append = FileHandle::options().append(true).open(&path).unwrap();
+    for offset in [LAST, LAST - 10_000, u64::MAX] {
+        assert_eq!(
+            append.write_at(&[1], offset).unwrap_err().kind(),
+            ErrorKind::Misuse
+        );
+        assert_eq!(
+            append
+                .submit_write(vec![1], offset)
+                .wait()
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Misuse
+        );
+    }
+    assert_same(&std::fs::read(&path).unwrap(), &pattern(1, 0, 10_000));
+}

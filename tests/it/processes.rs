@@ -1,0 +1,90 @@
+//! Fork, resize and growth: libraries with threads of their own break here, and a thread pool that joins itself hangs.
+
+use std::sync::{Arc, mpsc};
+
+use kvik::stats::{Listener, Operation, Outcome, listen};
+use kvik::{ByteSize, FileHandle, ReadOptions, ThreadPool};
+use kvik_tests::pattern::{assert_same, file, pattern};
+
+use crate::child;
+
+#[test]
+fn a_forked_child_reads_and_writes_with_threads_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    child("forked-child-works").arg(folder.path()).succeeds();
+}
+
+#[test]
+fn a_transfer_of_the_parent_is_forked_in_the_child_at_once() {
+    child("forked-pending").succeeds();
+}
+
+#[test]
+fn a_child_forked_while_threads_are_in_transfers_works() {
+    let folder = tempfile::tempdir().unwrap();
+    child("fork-in-full-flight").arg(folder.path()).succeeds();
+}
+
+#[test]
+fn memory_and_descriptors_do_not_grow_over_a_hundred_thousand_operations() {
+    let folder = tempfile::tempdir().unwrap();
+    child("growth").arg(folder.path()).succeeds();
+}
+
+/// On a worker, in the middle of a transfer, the pool is told to grow and another file is read.
+struct FromInside {
+    pool: ThreadPool,
+    other: FileHandle,
+    done: mpsc::Sender<(String, Vec<u8>)>,
+}
+
+impl Listener for FromInside {
+    fn started(&self, _: &Operation) {}
+
+    fn finished(&self, operation: &Operation, _: &Outcome) {
+        if operation.source.ends_with("outer") {
+            self.pool.grow(self.pool.threads() + 3).unwrap();
+            let mut target = vec![0; 300_000];
+            let cut = ReadOptions::new()
+                .num_threads(3)
+                .task_size(ByteSize::kib(4));
+            self.other.read_at_with(&mut target, 0, &cut).unwrap();
+            let thread = std::thread::current().name().unwrap_or_default().to_owned();
+            self.done.send((thread, target)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_pool_is_resized_and_used_from_inside_one_of_its_own_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let outer = file(folder.path(), "outer", 1, 100_000);
+    let inner = file(folder.path(), "inner", 2, 300_000);
+    let pool = ThreadPool::new("inside");
+    let open = |path| {
+        FileHandle::options()
+            .read(true)
+            .thread_pool(&pool)
+            .open(path)
+            .unwrap()
+    };
+    let (done, inside) = mpsc::channel();
+    let _listening = listen(Arc::new(FromInside {
+        pool: pool.clone(),
+        other: open(&inner),
+        done,
+    }));
+
+    // One worker, which runs the transfer alone: it would wait for itself.
+    let pending =
+        open(&outer).submit_read_with(vec![0; 100_000], 0, &ReadOptions::new().num_threads(1));
+    while !pending.is_done() {
+        std::thread::yield_now();
+    }
+    assert_eq!(pending.wait().unwrap(), 100_000);
+    assert_same(&pending.into_buf(), &pattern(1, 0, 100_000));
+    let (thread, target) = inside.recv().unwrap();
+    assert_eq!(thread, "inside-0");
+    assert_same(&target, &pattern(2, 0, 300_000));
+    assert!(pool.threads() >= 4, "{} threads", pool.threads());
+}

@@ -1,0 +1,174 @@
+//! Each operation is told once, whatever becomes of it, and its bytes are those that were moved.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use kvik::stats::{Backend, Direction, Listener, Operation, Outcome, Recorder, listen};
+use kvik::{ByteSize, FileHandle, ReadOptions};
+use kvik_tests::engine::{Scripted, Step};
+use kvik_tests::pattern::{file, pattern};
+
+#[derive(Default)]
+struct Ledger(Mutex<HashMap<u64, Row>>);
+
+/// What was told at the start, and at the end: bytes, and whether it went well.
+type Row = (Told, Option<(u64, bool)>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    direction: Direction,
+    offset: u64,
+    size: u64,
+}
+
+impl Listener for Ledger {
+    fn started(&self, operation: &Operation) {
+        let told = Told {
+            direction: operation.direction,
+            offset: operation.offset,
+            size: operation.size,
+        };
+        let before = self.0.lock().unwrap().insert(operation.id, (told, None));
+        assert!(before.is_none(), "operation {} started twice", operation.id);
+    }
+
+    fn finished(&self, operation: &Operation, outcome: &Outcome) {
+        let mut ledger = self.0.lock().unwrap();
+        let (_, end) = ledger
+            .get_mut(&operation.id)
+            .expect("an end without a start");
+        assert!(end.is_none(), "operation {} ended twice", operation.id);
+        *end = Some((outcome.bytes, outcome.ok));
+    }
+}
+
+#[test]
+fn every_operation_reports_its_start_and_its_end_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "told", 1, 1_000_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let cut = ReadOptions::new()
+        .num_threads(3)
+        .task_size(ByteSize::kib(16));
+    let ledger = Arc::new(Ledger::default());
+    let listening = listen(Arc::clone(&ledger) as Arc<dyn Listener>);
+    let mut expected = Vec::new();
+    let mut expect = |direction, offset, size, end| {
+        expected.push((
+            Told {
+                direction,
+                offset,
+                size,
+            },
+            end,
+        ))
+    };
+    use Direction::{Read, Write};
+
+    handle.read_at(&mut [0; 10], 5).unwrap();
+    expect(Read, 5, 10, Some((10, true)));
+    handle
+        .read_at_with(&mut vec![0; 900_000], 200_000, &cut)
+        .unwrap();
+    expect(Read, 200_000, 900_000, Some((800_000, true)));
+    handle.read_exact_at(&mut [0; 10], 999_995).unwrap_err();
+    expect(Read, 999_995, 10, Some((5, true)));
+    handle.read_at(&mut [0; 10], 2_000_000).unwrap();
+    expect(Read, 2_000_000, 10, Some((0, true)));
+    handle.write_at(&pattern(2, 0, 10), 0).unwrap();
+    expect(Write, 0, 10, Some((10, true)));
+    handle
+        .write_at_with(&pattern(2, 0, 900_000), 0, &cut)
+        .unwrap();
+    expect(Write, 0, 900_000, Some((900_000, true)));
+    handle
+        .submit_read_with(vec![0; 500_000], 7, &cut)
+        .wait()
+        .unwrap();
+    expect(Read, 7, 500_000, Some((500_000, true)));
+    handle
+        .submit_write_with(vec![0; 500_000], 9, &cut)
+        .wait()
+        .unwrap();
+    expect(Write, 9, 500_000, Some((500_000, true)));
+    // How far these come depends on the moment; that they end does not.
+    drop(handle.submit_read_with(vec![0; 800_000], 11, &cut));
+    expect(Read, 11, 800_000, None);
+    let cancelled = handle.submit_read_with(vec![0; 800_000], 13, &cut);
+    cancelled.cancel();
+    let _ = cancelled.wait();
+    expect(Read, 13, 800_000, None);
+    // Of one that failed no byte counts: its caller cannot use them.
+    let fails = Scripted::new(|task| {
+        if task.index == 2 {
+            Step::Fail
+        } else {
+            Step::Move
+        }
+    })
+    .call(1, 4096);
+    fails.submit_read(vec![0; 5 * 4096], 0).wait().unwrap_err();
+    expect(Read, 0, 5 * 4096, Some((0, false)));
+    let panics = Scripted::new(|_| Step::Panic).call(1, 4096);
+    panics.submit_read(vec![0; 4096], 4096).wait().unwrap_err();
+    expect(Read, 4096, 4096, Some((0, false)));
+
+    drop(listening);
+    let mut ledger: Vec<_> = ledger.0.lock().unwrap().clone().into_iter().collect();
+    ledger.sort_by_key(|(id, _)| *id);
+    assert_eq!(ledger.len(), expected.len());
+    for ((_, (told, end)), (expected, expected_end)) in ledger.into_iter().zip(expected) {
+        assert_eq!(told, expected);
+        let end = end.expect("an operation that never ended");
+        assert!(
+            expected_end.is_none_or(|expected| expected == end),
+            "{told:?}: {end:?}, not {expected_end:?}"
+        );
+    }
+}
+
+#[test]
+fn the_bytes_counted_are_the_bytes_moved_and_the_sum_is_the_total() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "counted", 1, 1_000_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let recorder = Recorder::start();
+    let read = handle.read_at(&mut vec![0; 2_000_000], 400_000).unwrap();
+    let written = handle.write_at(&vec![1; 700_000], 3).unwrap();
+    handle.submit_read(vec![0; 17], 1).wait().unwrap();
+    let totals = recorder.totals();
+    assert_eq!(
+        (totals.bytes_read, totals.bytes_written),
+        (read as u64 + 17, written as u64)
+    );
+    assert_eq!(totals.bytes_requested, 2_000_000 + 700_000 + 17);
+    assert_eq!(
+        (
+            totals.operations,
+            totals.reads,
+            totals.writes,
+            totals.errors
+        ),
+        (3, 2, 1, 0)
+    );
+    assert_eq!(
+        totals.backend(Backend::Posix).bytes,
+        totals.bytes_transferred()
+    );
+    assert_eq!(
+        totals
+            .by_backend()
+            .map(|(_, share)| share.bytes)
+            .sum::<u64>(),
+        totals.bytes_transferred()
+    );
+    assert!(totals.busy_ns <= totals.wall_ns);
+}

@@ -1,0 +1,24 @@
+//! What the end-to-end tests stand on: the exam that every door sits, fixtures, and faults on demand.
+//!
+//! ```text
+//! it/ stress/          the tests                 child/    a process for the tests whose subject is a process
+//!        |                                         |
+//! conformance -> model          engine, pattern, os          faults -> shim/faults.c
+//! mounts -> need
+//! ```
+//! A test that was asked for and cannot run fails, and says what it needs (`need`).
+
+// A panic here is a failed test, and its message says why.
+#![allow(clippy::unwrap_used)]
+#![deny(unsafe_code)]
+
+pub mod conformance;
+pub mod model;
+
+pub mod child;
+pub mod engine;
+pub mod faults;
+pub mod mounts;
+pub mod need;
+pub mod os;
+pub mod pattern;

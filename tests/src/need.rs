@@ -1,0 +1,36 @@
+//! What a test needs from the machine. What is missing fails the test, with the sentence that gets it.
+
+use std::path::{Path, PathBuf};
+
+/// Fails unless the process is root.
+#[track_caller]
+pub fn root() {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "this test mounts file systems or makes loop devices, for which it must be root. Run it as root (sudo -E cargo \
+         nextest run -p kvik-tests), or leave it out: cargo nextest run -E 'not test(file_systems)'"
+    );
+}
+
+/// The path of `program`; fails with the name of the Debian package that has it.
+#[track_caller]
+#[must_use]
+pub fn program(program: &str, package: &str) -> PathBuf {
+    let found = FOLDERS
+        .iter()
+        .map(|folder| Path::new(folder).join(program))
+        .find(|path| path.exists());
+    found.unwrap_or_else(|| {
+        panic!("this test needs the program `{program}`: apt-get install {package} (cargo xtask setup does it)")
+    })
+}
+
+// Not PATH: that of an ordinary user often lacks the folders where mkfs and losetup are.
+const FOLDERS: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];

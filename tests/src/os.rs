@@ -1,0 +1,77 @@
+//! Calls that are unsafe for reasons a test can answer for: fork, a change of the environment, unlocking a terminal.
+#![expect(unsafe_code, reason = "each call has its argument beside it")]
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::exit;
+
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+
+/// Forks, runs `work` in the child, and ends the child with 0; a panic ends it with 101 and its message. A child that
+/// takes longer than 30 s is killed. What `work` owns is the child's; the parent forgets it.
+pub fn forked(work: impl FnOnce()) -> Forked {
+    // SAFETY: the child allocates and takes locks, which POSIX forbids after a fork of a process with threads. glibc,
+    // for which this test is written, keeps its allocator usable there; all other locks are the subject of the test.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => {
+            std::mem::forget(work);
+            Forked(child)
+        }
+        ForkResult::Child => {
+            // Not inherited from the parent, and the way out of a child that hangs.
+            nix::unistd::alarm::set(30);
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            exit(if done.is_ok() { 0 } else { 101 });
+        }
+    }
+}
+
+/// A forked child that was not waited for yet.
+#[derive(Debug)]
+#[must_use = "a child must be waited for"]
+pub struct Forked(Pid);
+
+impl Forked {
+    /// Waits for the child; fails unless it ended with 0.
+    #[track_caller]
+    pub fn succeeded(self) {
+        match waitpid(self.0, None).unwrap() {
+            WaitStatus::Exited(_, 0) => {}
+            WaitStatus::Signaled(_, nix::sys::signal::Signal::SIGALRM, _) => {
+                panic!("the forked child hangs")
+            }
+            status => panic!("the forked child ended with {status:?}"),
+        }
+    }
+}
+
+/// Sets a variable of this process. Only for a process that has no second thread yet.
+pub fn set_variable(name: &str, value: &str) {
+    // SAFETY: the callers, scenarios of the child binary, run no other thread at that time.
+    unsafe { std::env::set_var(name, value) };
+}
+
+/// A new terminal: its master side, and the path of the other side.
+#[must_use]
+pub fn terminal() -> (File, String) {
+    let master = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/ptmx")
+        .unwrap();
+    let mut locked: libc::c_int = 0;
+    // SAFETY: TIOCSPTLCK reads one int through its argument, and `locked` is one.
+    let unlocked = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &raw mut locked) };
+    assert_eq!(
+        unlocked,
+        0,
+        "TIOCSPTLCK: {}",
+        std::io::Error::last_os_error()
+    );
+    let mut number: libc::c_int = 0;
+    // SAFETY: TIOCGPTN stores one int through its argument, and `number` is one.
+    let named = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
+    assert_eq!(named, 0, "TIOCGPTN: {}", std::io::Error::last_os_error());
+    (master, format!("/dev/pts/{number}"))
+}
