@@ -42,9 +42,9 @@ impl Call {
     /// Reads into `target` from `offset` on and waits; returns the count, short only at the end of the data.
     ///
     /// # Errors
-    /// The first error of a task, after all others have stopped; `Misuse` for a range beyond 2^63 - 1.
+    /// The first error of a task, after all others have stopped.
     pub fn read(&self, target: &mut Target<'_>, offset: u64) -> Result<usize> {
-        let memory = target.memory();
+        let memory = target.memory().within_offsets(offset);
         self.order(Direction::Read, memory, offset)
             .and_then(|order| self.run(order, memory))
     }
@@ -52,7 +52,7 @@ impl Call {
     /// Writes `source` from `offset` on and waits; returns its length.
     ///
     /// # Errors
-    /// As for [`read`](Call::read).
+    /// As for [`read`](Call::read); `Misuse` for a range beyond 2^63 - 1.
     pub fn write(&self, source: Source<'_>, offset: u64) -> Result<usize> {
         let memory = source.memory();
         self.order(Direction::Write, memory, offset)
@@ -63,7 +63,7 @@ impl Call {
     pub fn submit_read<B: IoBufMut>(&self, buffer: B, offset: u64) -> Pending<B> {
         // Boxed before its address is taken: from here on it does not move.
         let mut buffer = Box::new(buffer);
-        let memory = Memory::of_mut(buffer.bytes_mut());
+        let memory = Memory::of_mut(buffer.bytes_mut()).within_offsets(offset);
         self.submit(Direction::Read, buffer, memory, offset)
     }
 
@@ -96,10 +96,15 @@ impl Call {
 
     fn order(&self, direction: Direction, memory: Memory, offset: u64) -> Result<Order> {
         let len = memory.len() as u64;
-        let plan = Plan::new(offset, len, self.task_size).map_err(|error| error.at(&self.place))?;
+        let op = match direction {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+        };
+        let plan = Plan::new(offset, len, self.task_size)
+            .map_err(|error| error.during(op).at(&self.place))?;
         if self.threads == 0 {
             let why = "the number of threads must be positive";
-            return Err(Error::new(ErrorKind::Misuse, Op::Configure, why).at(&self.place));
+            return Err(Error::new(ErrorKind::Misuse, op, why).at(&self.place));
         }
         let backend = self.engine.backend();
         Ok(Order {

@@ -163,6 +163,13 @@ impl Error {
         }
     }
 
+    /// Says during which operation it arose, where the one who made it did not know.
+    #[must_use]
+    pub(crate) fn during(mut self, op: Op) -> Error {
+        self.0.op = op;
+        self
+    }
+
     /// Names the place, unless one is named already.
     #[must_use]
     pub fn at(mut self, place: &Place) -> Error {

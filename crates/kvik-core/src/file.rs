@@ -78,8 +78,7 @@ impl FileHandle {
     ///
     /// # Errors
     /// What the first failing task met, after all others have stopped: `Io`, `PermissionDenied` if the handle is not open
-    /// for reading, `Misuse` for a range beyond 2^63 - 1, `Config` for a bad setting. The bytes that
-    /// [`Error::done`] counts are in the target.
+    /// for reading, `Config` for a bad setting. The bytes that [`Error::done`] counts are in the target.
     pub fn read_at<'a>(&self, target: impl Into<Target<'a>>, offset: u64) -> Result<usize> {
         self.read(target.into(), offset, &ReadOptions::default())
     }
@@ -112,8 +111,8 @@ impl FileHandle {
     ///
     /// # Errors
     /// What the first failing task met, after all others have stopped: `StorageFull`, `Io`, `PermissionDenied` if the
-    /// handle is not open for writing, and as for [`read_at`](FileHandle::read_at). The bytes that [`Error::done`]
-    /// counts are written; of those behind them some may be.
+    /// handle is not open for writing, `Misuse` for a range beyond 2^63 - 1, `Config` for a bad setting. The bytes that
+    /// [`Error::done`] counts are written; of those behind them some may be.
     pub fn write_at<'a>(&self, source: impl Into<Source<'a>>, offset: u64) -> Result<usize> {
         self.write(source.into(), offset, &WriteOptions::default())
     }
@@ -276,8 +275,9 @@ impl FileHandle {
         &self.0.route
     }
 
-    fn read(&self, mut target: Target<'_>, offset: u64, options: &ReadOptions) -> Result<usize> {
+    fn read(&self, target: Target<'_>, offset: u64, options: &ReadOptions) -> Result<usize> {
         self.may_read()?;
+        let mut target = target.within_offsets(offset);
         let len = target.len() as u64;
         if !self.is_inline(len, options)? {
             return self.call(options)?.read(&mut target, offset);
@@ -321,7 +321,8 @@ impl FileHandle {
 
     /// The checks that the corridor makes for larger transfers.
     fn check(&self, offset: u64, len: u64, options: &ReadOptions, op: Op) -> Result<Range<u64>> {
-        let plan = Plan::new(offset, len, u64::MAX).map_err(|error| error.at(&self.0.place))?;
+        let plan =
+            Plan::new(offset, len, u64::MAX).map_err(|error| error.during(op).at(&self.0.place))?;
         if options
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)

@@ -106,8 +106,9 @@ fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> 
         .create(options.create || options.append)
         .create_new(options.create_new)
         .mode(options.mode.unwrap_or(0o644))
-        // So that a FIFO without a writer does not make us wait; std adds O_CLOEXEC and tries again after EINTR.
-        .custom_flags(libc::O_NONBLOCK)
+        // A FIFO without a writer must not make us wait, nor a terminal become ours; std adds O_CLOEXEC and tries again
+        // after EINTR.
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)
         .map_err(|cause| Error::io(Op::Open, cause))?;
     let metadata = file

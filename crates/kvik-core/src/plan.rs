@@ -56,7 +56,7 @@ impl Plan {
     /// Plans `len` bytes from `offset`, in tasks of at most `task_size` bytes.
     ///
     /// # Errors
-    /// `Misuse` if `task_size` is 0, or if the range ends beyond 2^63 - 1, where no file has bytes.
+    /// `Misuse` if `task_size` is 0, or if the range has bytes beyond 2^63 - 1, where no file has any.
     pub fn new(offset: u64, len: u64, task_size: u64) -> Result<Plan> {
         if task_size == 0 {
             return Err(Error::new(
@@ -67,7 +67,7 @@ impl Plan {
         }
         let end = offset
             .checked_add(len)
-            .filter(|end| i64::try_from(*end).is_ok())
+            .filter(|end| len == 0 || i64::try_from(*end).is_ok())
             .ok_or_else(|| {
                 let why = format!(
                     "a range of {len} bytes from {offset} ends beyond the largest file offset, {}",

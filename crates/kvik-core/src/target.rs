@@ -69,6 +69,12 @@ impl Target<'_> {
     pub(crate) fn memory(&self) -> Memory {
         self.memory
     }
+
+    /// The part of it that a file can have bytes for, read from `offset` on: none lie beyond the largest offset.
+    pub(crate) fn within_offsets(mut self, offset: u64) -> Self {
+        self.memory = self.memory.within_offsets(offset);
+        self
+    }
 }
 
 impl<'a> Source<'a> {
@@ -241,6 +247,12 @@ impl Memory {
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    pub(crate) fn within_offsets(mut self, offset: u64) -> Memory {
+        let readable = (i64::MAX as u64).saturating_sub(offset);
+        self.len = usize::try_from(readable).map_or(self.len, |readable| self.len.min(readable));
+        self
     }
 
     /// The window of `len` bytes from `at`, for filling.

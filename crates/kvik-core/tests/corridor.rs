@@ -331,12 +331,12 @@ fn zero_threads_and_zero_task_sizes_are_refused_by_name() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "settings scripted: the number of threads must be positive"
+        "read scripted: the number of threads must be positive"
     );
     let pending = call(engine(), 1, 0).submit_read(vec![1, 2, 3], 0);
     assert_eq!(
         pending.wait().unwrap_err().to_string(),
-        "settings scripted: the task size must be positive"
+        "read scripted: the task size must be positive"
     );
     assert_eq!(pending.into_buf(), [1, 2, 3]);
 }

@@ -92,7 +92,7 @@ impl FileProbe {
     pub fn of<'a>(file: impl Into<FileRef<'a>>) -> Result<FileProbe> {
         let file = file.into();
         let stat = file.stat()?;
-        let kind = FileKind::from(file_type(&stat));
+        let kind = FileKind::of(file_type(&stat));
         let seen = file.look().map_err(|error| reason(&error));
         let fd = seen.as_ref().map(AsFd::as_fd).map_err(String::as_str);
         Ok(FileProbe {
@@ -187,8 +187,8 @@ fn direct_opens(file: &FileRef<'_>, kind: FileKind) -> Support {
     }
 }
 
-impl From<SFlag> for FileKind {
-    fn from(bits: SFlag) -> FileKind {
+impl FileKind {
+    fn of(bits: SFlag) -> FileKind {
         match bits {
             SFlag::S_IFREG => FileKind::Regular,
             SFlag::S_IFDIR => FileKind::Directory,
