@@ -161,7 +161,7 @@ fn the_page_names_every_setting_variable_and_default() {
         "{page}"
     );
     assert!(
-        page.contains("| [`inline_size`](#inline_size) | `256 KiB` | no such setting | bytes |\n"),
+        page.contains("| [`inline_size`](#inline_size) | `1 MiB` | no such setting | bytes |\n"),
         "{page}"
     );
     assert!(
