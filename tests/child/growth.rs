@@ -62,7 +62,7 @@ fn operation(n: usize, file: &FileHandle, path: &Path, content: &[u8], target: &
             assert_eq!((error.kind(), error.done()), (ErrorKind::UnexpectedEof, 50));
         }
         20..24 => {
-            let error = file.read_at(&mut target[..100], u64::MAX - 10).unwrap_err();
+            let error = file.write_at(&target[..100], u64::MAX - 10).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Misuse);
         }
         24..26 => {

@@ -9,6 +9,7 @@
 mod exit;
 mod forks;
 mod growth;
+mod limits;
 mod settings;
 mod terminals;
 mod transfers;
@@ -26,6 +27,9 @@ fn main() {
         "as-nobody" => transfers::as_nobody(args),
         "bytes-by-backend" => transfers::bytes_by_backend(args),
         "every-call" => transfers::every_call(args),
+        "lease" => limits::lease(args),
+        "few-descriptors" => limits::few_descriptors(args),
+        "no-threads" => limits::no_threads(args),
         "exit" => exit::run(args),
         "forked-child-works" => forks::child_works(args),
         "forked-pending" => forks::pending(),

@@ -28,6 +28,11 @@ pub(crate) fn run(_args: &[String]) {
         .open(&path)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSeekable, "{error}");
+    assert_eq!(
+        controlling(),
+        Err(Some(libc::ENXIO)),
+        "opening a terminal made it the controlling one"
+    );
     let error = FileHandle::open("/dev/ptmx").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSeekable, "{error}");
 }

@@ -165,7 +165,7 @@ pub(crate) fn every_call(args: &[String]) {
     file.read_exact_at(&mut [0; 10], 3_999_995).unwrap_err();
     file.submit_read(vec![0; 4_000_000], 0).wait().unwrap();
     file.submit_read(vec![0; 4_000_000], 0).cancel();
-    file.read_at(&mut [0; 10], u64::MAX).unwrap_err();
+    file.write_at(&[0; 10], u64::MAX).unwrap_err();
     file.sync().unwrap();
     file.sync_data().unwrap();
     file.set_len(5).unwrap();

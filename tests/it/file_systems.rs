@@ -2,8 +2,9 @@
 //! devices. Without root these fail; `cargo nextest run -E 'not test(file_systems)'` leaves them out.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
+use kvik::{ByteSize, Config, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions, ThreadPool};
 use kvik_tests::conformance::{Files, exam};
 use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
@@ -122,6 +123,42 @@ fn a_block_device_is_read_and_written_like_a_file_and_its_length_is_its_capacity
     drop(device);
     truth[len - 10..].copy_from_slice(&source[..10]);
     assert_same(&std::fs::read(&image).unwrap(), &truth);
+}
+
+#[test]
+fn files_of_a_block_device_have_a_pool_of_their_own_if_asked() {
+    let mount = Mount::new(Kind::Ext4, 32 << 20);
+    let config = Config::resolve([Layer::new()
+        .thread_pool_per_block_device(true)
+        .num_threads(3)])
+    .unwrap();
+    let read = |folder: &Path| {
+        let path = file(folder, "file", 1, 500_000);
+        let handle = FileHandle::options()
+            .read(true)
+            .open_with(&path, &config)
+            .unwrap();
+        let cut = ReadOptions::new().task_size(ByteSize::kib(16));
+        let mut target = vec![0; 500_000];
+        handle.read_at_with(&mut target, 0, &cut).unwrap();
+        assert_same(&target, &pattern(1, 0, 500_000));
+    };
+    let named = || {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+        names.filter(|name| name.starts_with("kvik-blk-")).count()
+    };
+    read(mount.path());
+    // A thread gets its name when it runs for the first time.
+    let limit = Instant::now() + Duration::from_secs(60);
+    while named() < 2 && Instant::now() < limit {
+        std::thread::yield_now();
+    }
+    assert_eq!((named(), ThreadPool::global().threads()), (2, 0));
+    // tmpfs has no block device, so the shared pool serves.
+    read(tempfile::tempdir_in("/dev/shm").unwrap().path());
+    assert_eq!((named(), ThreadPool::global().threads()), (2, 2));
 }
 
 fn name_of_file_system(mount: &Mount) -> String {

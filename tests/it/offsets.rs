@@ -58,65 +58,64 @@ fn a_sparse_file_is_read_and_written_beyond_2_4_and_100_gib() {
 }
 
 #[test]
-fn the_largest_offset_is_past_the_end_and_what_reaches_beyond_is_misuse() {
+fn reads_at_and_beyond_the_largest_offset_are_reads_past_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let handle = FileHandle::open(file(folder.path(), "small", 1, 10_000)).unwrap();
     let cut = ReadOptions::new()
         .num_threads(2)
         .task_size(ByteSize::new(511));
-    let mut target = [UNTOUCHED; 4096];
     for options in [&ReadOptions::new(), &cut] {
-        assert_eq!(
-            handle
-                .read_at_with(&mut target, LAST - 4096, options)
-                .unwrap(),
-            0
-        );
-        assert_eq!(
-            handle
-                .read_at_with(&mut target[..1], LAST - 1, options)
-                .unwrap(),
-            0
-        );
         for offset in [
+            LAST - 4096,
             LAST - 4095,
+            LAST - 1,
             LAST,
             LAST + 1,
             u64::MAX - 4096,
             u64::MAX - 4095,
             u64::MAX,
         ] {
-            let error = handle
-                .read_at_with(&mut target, offset, options)
-                .unwrap_err();
-            assert_eq!(
-                (error.kind(), error.done()),
-                (ErrorKind::Misuse, 0),
-                "{error}"
-            );
-            assert!(
-                error
-                    .to_string()
-                    .contains(&format!("4096 bytes from {offset}")),
-                "{error}"
-            );
-            let (outcome, buffer) = handle
-                .submit_read_with(vec![UNTOUCHED; 4096], offset, options)
-                .finish();
-            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Misuse);
-            assert_all(&buffer, UNTOUCHED);
-            let error = handle.read_exact_at(&mut target, offset).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+            for len in [1, 4096] {
+                let (outcome, buffer) = handle
+                    .submit_read_with(vec![UNTOUCHED; len], offset, options)
+                    .finish();
+                assert_eq!(outcome.unwrap(), 0, "{len} from {offset}");
+                assert_all(&buffer, UNTOUCHED);
+                let mut target = buffer;
+                assert_eq!(
+                    handle.read_at_with(&mut target, offset, options).unwrap(),
+                    0,
+                    "{len} from {offset}"
+                );
+                let error = handle.read_exact_at(&mut target, offset).unwrap_err();
+                assert_eq!(
+                    (error.kind(), error.done()),
+                    (ErrorKind::UnexpectedEof, 0),
+                    "{error}"
+                );
+                assert_all(&target, UNTOUCHED);
+            }
         }
     }
-    assert_all(&target, UNTOUCHED);
+    // A device without an end gives bytes up to the last offset that there is.
+    let zero = FileHandle::open("/dev/zero").unwrap();
+    for options in [&ReadOptions::new(), &cut] {
+        let mut target = vec![UNTOUCHED; 4096];
+        assert_eq!(
+            zero.read_at_with(&mut target, LAST - 1000, options)
+                .unwrap(),
+            1000
+        );
+        assert_all(&target[..1000], 0);
+        assert_all(&target[1000..], UNTOUCHED);
+    }
 }
 
 #[test]
 fn reading_to_the_end_from_anywhere_past_it_gives_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let handle = FileHandle::open(file(folder.path(), "small", 1, 10_000)).unwrap();
-    for offset in [10_000, 10_001, 1 << 40, LAST - (1 << 20)] {
+    for offset in [10_000, 10_001, 1 << 40, LAST - (1 << 20), LAST - 1, LAST] {
         assert_eq!(handle.read_to_end(offset).unwrap(), b"", "from {offset}");
     }
 }
@@ -184,4 +183,23 @@ fn writes_that_no_file_can_hold_are_refused_and_change_nothing() {
         );
     }
     assert_same(&std::fs::read(&path).unwrap(), &pattern(1, 0, 10_000));
+}
+
+/// More than any process can address; tmpfs takes such a length, ext4 does not.
+#[test]
+fn a_file_that_no_memory_can_hold_is_out_of_memory() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = file(folder.path(), "vast", 1, 10_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    for len in [1 << 47, LAST] {
+        handle.set_len(len).unwrap();
+        assert_eq!(handle.len().unwrap(), len);
+        let error = handle.read_to_end(0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        assert_same(&handle.read_to_end(len - 1000).unwrap(), &[0; 1000]);
+    }
 }

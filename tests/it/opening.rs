@@ -5,9 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use kvik::{ErrorKind, FileHandle, ReadAtExt};
+use kvik_tests::child::Child;
 use kvik_tests::pattern::{assert_same, file, pattern};
 
-use crate::child;
+use crate::{BINARY, child};
 
 #[test]
 fn any_name_that_the_file_system_takes_is_opened() {
@@ -135,4 +136,14 @@ fn options_that_contradict_each_other_are_misuse_and_touch_nothing() {
     }
     assert!(!missing.exists());
     assert_same(&std::fs::read(&path).unwrap(), &pattern(1, 0, 100));
+}
+
+#[test]
+fn a_process_out_of_descriptors_is_told_so_and_its_handles_work_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "file", 1, 1_000_000);
+    let limited = "exec prlimit --nofile=64 \"$@\"";
+    Child::new_by(limited, BINARY, "few-descriptors")
+        .arg(&path)
+        .succeeds();
 }

@@ -1,12 +1,14 @@
 //! Fork, resize and growth: libraries with threads of their own break here, and a thread pool that joins itself hangs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, mpsc};
 
 use kvik::stats::{Listener, Operation, Outcome, listen};
 use kvik::{ByteSize, FileHandle, ReadOptions, ThreadPool};
+use kvik_tests::child::Child;
 use kvik_tests::pattern::{assert_same, file, pattern};
 
-use crate::child;
+use crate::{BINARY, child};
 
 #[test]
 fn a_forked_child_reads_and_writes_with_threads_of_its_own() {
@@ -87,4 +89,15 @@ fn a_pool_is_resized_and_used_from_inside_one_of_its_own_tasks() {
     assert_eq!(thread, "inside-0");
     assert_same(&target, &pattern(2, 0, 300_000));
     assert!(pool.threads() >= 4, "{} threads", pool.threads());
+}
+
+#[test]
+fn a_process_that_may_start_no_threads_reads_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = file(folder.path(), "file", 1, 1_000_000);
+    let limited = "exec prlimit --nproc=1 \"$@\"";
+    Child::new_by(limited, BINARY, "no-threads")
+        .arg(&path)
+        .succeeds();
 }

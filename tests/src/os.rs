@@ -75,3 +75,11 @@ pub fn terminal() -> (File, String) {
     assert_eq!(named, 0, "TIOCGPTN: {}", std::io::Error::last_os_error());
     (master, format!("/dev/pts/{number}"))
 }
+
+/// Takes a lease on an open file, as file servers do. When somebody else opens it, this process is ended by SIGIO, and the
+/// lease with it.
+pub fn lease(file: &File) {
+    // SAFETY: F_SETLEASE takes an integer and touches no memory of ours.
+    let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+    assert_eq!(taken, 0, "F_SETLEASE: {}", std::io::Error::last_os_error());
+}

@@ -46,7 +46,7 @@ fn wait_gives_the_same_result_again_and_again() {
         }
     });
     assert!(pending.is_done());
-    let refused = handle.submit_read(vec![0; 10], u64::MAX);
+    let refused = handle.submit_write(vec![0; 10], u64::MAX);
     let texts: Vec<_> = (0..3)
         .map(|_| refused.wait().unwrap_err().to_string())
         .collect();

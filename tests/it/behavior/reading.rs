@@ -83,7 +83,15 @@ fn read_exact_at_fills_the_target_or_says_how_far_it_got() {
 #[test]
 fn a_target_of_0_bytes_reads_nothing_at_any_offset() {
     let (_folder, _path, handle) = fixture();
-    for offset in [0, 1, LEN as u64, 1 << 40, i64::MAX as u64] {
+    for offset in [
+        0,
+        1,
+        LEN as u64,
+        1 << 40,
+        i64::MAX as u64,
+        i64::MAX as u64 + 1,
+        u64::MAX,
+    ] {
         for options in [ReadOptions::new(), cut(3, 1)] {
             assert_eq!(
                 handle.read_at_with(&mut [], offset, &options).unwrap(),

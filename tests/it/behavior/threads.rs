@@ -93,8 +93,11 @@ fn a_small_transfer_is_done_before_a_huge_one_that_came_first() {
 fn num_threads_caps_the_tasks_of_a_call_and_the_pool_only_grows() {
     let (_folder, path, _) = fixture();
     let pool = ThreadPool::new("capped");
-    let config =
-        Config::resolve([Layer::new().num_threads(5).task_size(ByteSize::kib(4))]).unwrap();
+    let config = Config::resolve([Layer::new()
+        .num_threads(5)
+        .task_size(ByteSize::kib(4))
+        .inline_size(ByteSize::new(0))])
+    .unwrap();
     let handle = FileHandle::options()
         .read(true)
         .thread_pool(&pool)

@@ -14,16 +14,21 @@ use crate::child;
 fn a_call_wins_over_a_handle_and_a_handle_over_a_context() {
     let (_folder, path, _) = fixture();
     let tasks_fit = |pool: &ThreadPool| pool.threads() + 1;
-    let small = ByteSize::kib(4);
+    // So small that every read is cut, and none is made by the calling thread alone.
+    let cut = || {
+        Layer::new()
+            .task_size(ByteSize::kib(4))
+            .inline_size(ByteSize::new(0))
+    };
     let read = |handle: &FileHandle, options: &ReadOptions| {
         handle.read_at_with(&mut vec![0; LEN], 0, options).unwrap();
     };
-    let _context = Config::enter(Layer::new().num_threads(2).task_size(small)).unwrap();
+    let _context = Config::enter(cut().num_threads(2)).unwrap();
     let pool = ThreadPool::new("context");
     let options = FileHandle::options().read(true).thread_pool(&pool);
     read(&options.open(&path).unwrap(), &ReadOptions::new());
     assert_eq!(tasks_fit(&pool), 2);
-    let config = Config::resolve([Layer::new().num_threads(3).task_size(small)]).unwrap();
+    let config = Config::resolve([cut().num_threads(3)]).unwrap();
     let handle = options.open_with(&path, &config).unwrap();
     read(&handle, &ReadOptions::new());
     assert_eq!(tasks_fit(&pool), 3);
