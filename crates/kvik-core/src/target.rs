@@ -195,8 +195,9 @@ impl FillWindow<'_> {
     /// Copies as much of `bytes` as there is room for, and returns how much that was.
     pub fn put(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.remaining());
-        self.bytes[self.filled..self.filled + count].write_copy_of_slice(&bytes[..count]);
-        self.filled += count;
+        self.room()[..count].write_copy_of_slice(&bytes[..count]);
+        // SAFETY: just written.
+        unsafe { self.advance(count) };
         count
     }
 
@@ -206,13 +207,28 @@ impl FillWindow<'_> {
     /// The `errno` of the call, `EINTR` and `EAGAIN` included.
     pub(crate) fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
         let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
-        let room = &mut self.bytes[self.filled..];
+        let room = self.room();
         // SAFETY: `room` is writable memory of that length, borrowed by this window alone; pread writes to nothing else.
         let count =
             unsafe { libc::pread(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), offset) };
         let count = usize::try_from(count).map_err(|_| Errno::last())?;
-        self.filled += count;
+        // SAFETY: pread(2): so many bytes, no more than asked for, were written.
+        unsafe { self.advance(count) };
         Ok(count)
+    }
+
+    /// The memory that is still to be filled. Only initialised bytes may be written to it (point 4 of the module's text).
+    pub(crate) fn room(&mut self) -> &mut [MaybeUninit<u8>] {
+        &mut self.bytes[self.filled..]
+    }
+
+    /// Counts the first `count` bytes of the room as filled.
+    ///
+    /// # Safety
+    /// They were written.
+    pub(crate) unsafe fn advance(&mut self, count: usize) {
+        debug_assert!(count <= self.remaining());
+        self.filled += count;
     }
 }
 
