@@ -26,6 +26,7 @@ fn main() {
         "late-pieces-pending" => transfers::late_pieces_pending(args),
         "as-nobody" => transfers::as_nobody(args),
         "bytes-by-backend" => transfers::bytes_by_backend(args),
+        "totals" => transfers::totals(args),
         "every-call" => transfers::every_call(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kvik::stats::{Backend, Recorder, names};
 use kvik::{ByteSize, ErrorKind, FileHandle, ReadOptions, Result};
-use kvik_tests::pattern::{UNTOUCHED, assert_all, pattern};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, file, pattern};
 
 /// `read PATH OFFSET LEN THREADS TASK_SIZE OUT`: what the target holds afterwards goes to OUT. Without a task size ("-")
 /// the call is small enough to be made without the pool, or takes the default.
@@ -144,6 +144,47 @@ pub(crate) fn bytes_by_backend(args: &[String]) {
     let sum: u64 = totals.by_backend().map(|(_, share)| share.bytes).sum();
     assert_eq!(sum, totals.bytes_transferred());
     assert_eq!(names::FALLBACKS.get(), 0);
+}
+
+/// `totals FOLDER`: the sums of a recorder.
+pub(crate) fn totals(args: &[String]) {
+    let path = file(Path::new(&args[0]), "counted", 1, 1_000_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let recorder = Recorder::start();
+    let read = handle.read_at(&mut vec![0; 2_000_000], 400_000).unwrap();
+    let written = handle.write_at(&vec![1; 700_000], 3).unwrap();
+    handle.submit_read(vec![0; 17], 1).wait().unwrap();
+    let totals = recorder.totals();
+    assert_eq!(
+        (totals.bytes_read, totals.bytes_written),
+        (read as u64 + 17, written as u64)
+    );
+    assert_eq!(totals.bytes_requested, 2_000_000 + 700_000 + 17);
+    assert_eq!(
+        (
+            totals.operations,
+            totals.reads,
+            totals.writes,
+            totals.errors
+        ),
+        (3, 2, 1, 0)
+    );
+    assert_eq!(
+        totals.backend(Backend::Posix).bytes,
+        totals.bytes_transferred()
+    );
+    assert_eq!(
+        totals
+            .by_backend()
+            .map(|(_, share)| share.bytes)
+            .sum::<u64>(),
+        totals.bytes_transferred()
+    );
+    assert!(totals.busy_ns <= totals.wall_ns);
 }
 
 /// `every-call FOLDER`: one of each, right and wrong; the parent looks whether anything was printed.

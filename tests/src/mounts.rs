@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;
@@ -100,18 +101,26 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
+        let umount = |lazily: Option<&str>| {
+            let program = need::program("umount", "mount");
+            let done = Command::new(program).args(lazily).arg(self.path()).output();
+            done.is_ok_and(|output| output.status.success())
+        };
         // While a test unwinds, a file may be open still; then the mount goes when it is closed.
-        let lazily = std::thread::panicking().then_some("--lazy");
-        let done = Command::new(need::program("umount", "mount"))
-            .args(lazily)
-            .arg(self.path())
-            .status();
-        let done = done.is_ok_and(|status| status.success());
-        assert!(
-            done || std::thread::panicking(),
-            "{} could not be unmounted: a file on it is open",
-            self.path().display()
-        );
+        if std::thread::panicking() {
+            umount(Some("--lazy"));
+            return;
+        }
+        // A child that another thread has forked holds our files too, until its exec.
+        let limit = Instant::now() + Duration::from_secs(20);
+        while !umount(None) {
+            assert!(
+                Instant::now() < limit,
+                "{} cannot be unmounted: a file on it is open",
+                self.path().display()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
