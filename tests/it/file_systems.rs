@@ -66,7 +66,8 @@ fn fills_up(mount: &Mount, room: Option<u64>) {
             "{error}"
         );
         let done = error.done() as usize;
-        assert!(done > 0 && done < source.len(), "{error}");
+        // Other tasks may take all the room before the first one gets any.
+        assert!(done < source.len() && (done > 0 || threads > 1), "{error}");
         if threads == 1
             && let Some(room) = room
         {
