@@ -7,6 +7,7 @@ pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::plan::{Plan, Task};
 pub use crate::target::{FillWindow, Window};
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -122,5 +123,17 @@ impl Call {
                 len,
             ),
         })
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("place", &self.place)
+            .field("backend", &self.engine.backend())
+            .field("threads", &self.threads)
+            .field("task_size", &self.task_size)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }

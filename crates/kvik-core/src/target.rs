@@ -153,6 +153,7 @@ impl<'a, const N: usize> From<&'a [u8; N]> for Source<'a> {
 
 /// The memory of one task, as an engine sees it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Window<'w> {
     /// A read fills it.
     Fill(FillWindow<'w>),
