@@ -191,13 +191,13 @@ mod tests {
             Off,
             EnginePreference::Auto,
             "not in this build",
-            "open: the compat mode OFF requires cuFile, which is not in this build; set the compat mode to AUTO or ON",
+            "open: the compat mode OFF requires cuFile, which is not in this build; set `compat_mode` to `auto` or `on`",
         );
         check(
             Off,
             Only(EngineKind::Posix),
             "not usable under WSL",
-            "open: the compat mode OFF requires cuFile, which is not usable under WSL; set the compat mode to AUTO or ON",
+            "open: the compat mode OFF requires cuFile, which is not usable under WSL; set `compat_mode` to `auto` or `on`",
         );
     }
 

@@ -238,7 +238,7 @@ impl Error {
             ErrorKind::TooManyOpenFiles => "close files or raise the limit (ulimit -n)",
             ErrorKind::OutOfMemory => "free memory or raise the limit, then run it again",
             ErrorKind::Changed => "read it again once nobody writes to it",
-            ErrorKind::GdsUnavailable => "set the compat mode to AUTO or ON",
+            ErrorKind::GdsUnavailable => "set `compat_mode` to `auto` or `on`",
             ErrorKind::Forked => "open files and start transfers after the fork",
             ErrorKind::Internal => "please report this as a bug of kvik",
             _ => return None,
@@ -304,6 +304,13 @@ impl From<Error> for io::Error {
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    /// The name of the kind, as in the code.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
     }
 }
 

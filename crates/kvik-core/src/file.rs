@@ -315,8 +315,9 @@ impl FileHandle {
             Some(config) => config.inline_size(),
             None => Config::current().inline_size(),
         };
-        // A call that says how it is to be cut gets what it asks for.
-        Ok(options.task_size.is_none() && len <= limit?.bytes())
+        // A call that says how it is to be done goes the long way, where its wishes are checked and heeded.
+        let plain = options.task_size.is_none() && options.num_threads.is_none();
+        Ok(plain && len <= limit?.bytes())
     }
 
     /// The checks that the corridor makes for larger transfers.

@@ -348,3 +348,42 @@ fn an_empty_read_is_nothing_and_succeeds_anywhere() {
     assert_eq!(read(&call, 0, 1 << 40).0.unwrap(), 0);
     assert_eq!(call.submit_read(Vec::new(), 5).wait().unwrap(), 0);
 }
+
+#[test]
+fn a_file_handle_refuses_zero_threads_and_zero_task_sizes_whatever_the_length() {
+    use kvik_config::ByteSize;
+    use kvik_core::{FileHandle, ReadOptions};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small");
+    std::fs::write(&path, pattern(100)).unwrap();
+    let file = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    for options in [
+        ReadOptions::new().num_threads(0),
+        ReadOptions::new().task_size(ByteSize::new(0)),
+    ] {
+        let mut bytes = [0; 10];
+        assert_eq!(
+            file.read_at_with(&mut bytes, 0, &options)
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Misuse
+        );
+        assert_eq!(
+            file.write_at_with(&bytes, 0, &options).unwrap_err().kind(),
+            ErrorKind::Misuse
+        );
+        assert_eq!(
+            file.submit_read_with(vec![0; 10], 0, &options)
+                .wait()
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Misuse
+        );
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), pattern(100));
+}
