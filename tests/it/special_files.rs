@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same};
@@ -84,7 +85,14 @@ fn a_proc_file_of_many_pages_is_read_whole_by_many_threads() {
         .spawn()
         .unwrap();
     let path = format!("/proc/{}/environ", sleeper.id());
-    let truth = std::fs::read(&path).unwrap();
+    // It has its environment shortly after `exec` has closed our end of the pipe that `spawn` waits on.
+    let limit = Instant::now() + Duration::from_secs(60);
+    let truth = loop {
+        let truth = std::fs::read(&path).unwrap();
+        if !truth.is_empty() || Instant::now() > limit {
+            break truth;
+        }
+    };
     let file = FileHandle::open(&path).unwrap();
     let read = file.read_to_end(0);
     let mut target = vec![UNTOUCHED; 2_000_000];

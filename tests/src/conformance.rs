@@ -162,6 +162,8 @@ fn sit(
     let mut runner = runner(Cases {
         cases,
         failure_persistence: None,
+        // In milliseconds: a failure is to be seen before a time limit ends the test.
+        max_shrink_time: 20_000,
         ..Cases::default()
     });
     let paper = (any::<bool>(), any::<u16>(), operations(door.writes()));

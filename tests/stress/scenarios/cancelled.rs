@@ -10,7 +10,7 @@ fn cancelled() {
         clients: 12,
         task_sizes: &[4096],
         give_up_percent: 50,
-        seconds: 120,
+        seconds: 100,
         ..MIXED
     });
 }

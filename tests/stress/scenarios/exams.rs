@@ -6,13 +6,13 @@ use kvik_tests::conformance::{Files, long_exam};
 
 #[test]
 fn local_files_pass_a_long_exam() {
-    long_exam(&Files::in_folder(tempfile::tempdir().unwrap().path()), 200);
+    long_exam(&Files::in_folder(tempfile::tempdir().unwrap().path()), 40);
 }
 
 #[test]
 fn local_files_on_tmpfs_pass_a_long_exam() {
     long_exam(
         &Files::in_folder(tempfile::tempdir_in(Path::new("/dev/shm")).unwrap().path()),
-        200,
+        40,
     );
 }

@@ -11,7 +11,7 @@ fn few_large_files() {
         clients: 6,
         task_sizes,
         threads: &[2, 8, 16],
-        seconds: 180,
+        seconds: 100,
         ..MIXED
     });
 }

@@ -10,7 +10,7 @@ fn many_small_files() {
         clients: 8,
         reopen: true,
         task_sizes: &[512, 4096],
-        seconds: 120,
+        seconds: 100,
         ..MIXED
     });
 }

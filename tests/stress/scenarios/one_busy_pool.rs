@@ -10,7 +10,7 @@ fn one_busy_pool() {
         clients: 32,
         task_sizes: &[511, 4096],
         threads: &[1, 3, 8],
-        seconds: 180,
+        seconds: 100,
         ..MIXED
     });
 }
