@@ -126,6 +126,48 @@ fn a_block_device_is_read_and_written_like_a_file_and_its_length_is_its_capacity
     assert_same(&std::fs::read(&image).unwrap(), &truth);
 }
 
+/// `fstat` says 0 for a block device, so that an append that believes it would overwrite the start of a disk.
+#[test]
+fn an_append_to_a_block_device_does_not_touch_its_start() {
+    need::root();
+    let folder = tempfile::tempdir().unwrap();
+    let image = file(folder.path(), "image", 1, 1 << 20);
+    let device = LoopDevice::new(&image);
+    let handle = FileHandle::options()
+        .append(true)
+        .open(device.path())
+        .unwrap();
+    let error = handle.write_at(b"behind the end", 0).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.done()),
+        (ErrorKind::StorageFull, 0),
+        "{error}"
+    );
+    drop(handle);
+    drop(device);
+    assert_same(&std::fs::read(&image).unwrap(), &pattern(1, 0, 1 << 20));
+}
+
+/// A file server (Samba, the kernel's NFS server) holds leases on its clients' files. An open that must not wait fails with
+/// EAGAIN then, while the server is told to let go.
+#[test]
+fn a_file_on_which_a_server_holds_a_lease_is_opened() {
+    let mount = Mount::new(Kind::Ext4, 32 << 20);
+    let path = file(mount.path(), "leased", 1, 100_000);
+    let mut holder = std::process::Command::new(crate::BINARY)
+        .args(["lease".as_ref(), path.as_os_str()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 4];
+    std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut line).unwrap();
+    assert_eq!(&line, b"held");
+    let read = FileHandle::open(&path).and_then(|file| file.read_to_end(0));
+    let _ = holder.kill();
+    holder.wait().unwrap();
+    assert_same(&read.unwrap(), &pattern(1, 0, 100_000));
+}
+
 #[test]
 fn files_of_a_block_device_have_a_pool_of_their_own_if_asked() {
     let mount = Mount::new(Kind::Ext4, 32 << 20);

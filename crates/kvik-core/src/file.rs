@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,9 +18,8 @@ use crate::compat::Route;
 use crate::corridor::{Call, Plan};
 use crate::engine::posix;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::open::Opened;
+use crate::open::{self, Opened};
 use crate::options::{OpenOptions, ReadOptions, WriteOptions};
-use crate::os;
 use crate::pending::Pending;
 use crate::pool::ThreadPool;
 use crate::probe::FileProbe;
@@ -181,15 +179,7 @@ impl FileHandle {
     /// # Errors
     /// `Io` if the operating system cannot tell.
     pub fn len(&self) -> Result<u64> {
-        let metadata = self
-            .0
-            .file
-            .metadata()
-            .map_err(|cause| self.error(Op::Inspect, cause))?;
-        match metadata.file_type().is_block_device() {
-            true => os::block_device_size(self.as_fd()).map_err(|errno| self.os_error(errno)),
-            false => Ok(metadata.size()),
-        }
+        open::size(&self.0.file).map_err(|error| error.at(&self.0.place))
     }
 
     /// Whether the size is 0.

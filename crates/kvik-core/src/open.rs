@@ -18,6 +18,7 @@ use crate::corridor::Engine;
 use crate::engine::posix::Posix;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
+use crate::os;
 use crate::pool::ThreadPool;
 
 /// An open file and all that was decided about it.
@@ -63,7 +64,7 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     let file = Arc::new(file);
     Ok(Opened {
         engine: Arc::new(Posix::new(Arc::clone(&file))),
-        write_base: if options.append { end_of(&file)? } else { 0 },
+        write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),
         place: place.clone(),
@@ -99,18 +100,24 @@ fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> 
     if let Ok(metadata) = fs::metadata(path) {
         check_kind(&metadata.file_type())?;
     }
-    let file = std::fs::OpenOptions::new()
-        .read(access.read)
+    let mut how = std::fs::OpenOptions::new();
+    how.read(access.read)
         .write(access.write)
         .truncate(options.truncate)
         .create(options.create || options.append)
         .create_new(options.create_new)
-        .mode(options.mode.unwrap_or(0o644))
-        // A FIFO without a writer must not make us wait, nor a terminal become ours; std adds O_CLOEXEC and tries again
-        // after EINTR.
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|cause| Error::io(Op::Open, cause))?;
+        .mode(options.mode.unwrap_or(0o644));
+    // A FIFO without a writer must not make us wait, nor a terminal become ours; std adds O_CLOEXEC and tries again
+    // after EINTR.
+    how.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let opened = match how.open(path) {
+        // A server holds a lease on the file and is asked to give it up; the kernel bounds that wait (lease-break-time).
+        Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {
+            how.custom_flags(libc::O_NOCTTY).open(path)
+        }
+        opened => opened,
+    };
+    let file = opened.map_err(|cause| Error::io(Op::Open, cause))?;
     let metadata = file
         .metadata()
         .map_err(|cause| Error::io(Op::Open, cause))?;
@@ -165,8 +172,13 @@ fn device_pool(file: &File, place: &Place) -> Option<ThreadPool> {
     }
 }
 
-fn end_of(file: &File) -> Result<u64> {
-    file.metadata()
-        .map(|metadata| metadata.size())
-        .map_err(|cause: io::Error| Error::io(Op::Inspect, cause))
+/// The size in bytes, asked of the operating system now; of a block device, its capacity.
+pub(crate) fn size(file: &File) -> Result<u64> {
+    let metadata = file
+        .metadata()
+        .map_err(|cause| Error::io(Op::Inspect, cause))?;
+    match metadata.file_type().is_block_device() {
+        true => os::block_device_size(file.as_fd()).map_err(|errno| Error::os(Op::Inspect, errno)),
+        false => Ok(metadata.size()),
+    }
 }

@@ -187,6 +187,7 @@ fn a_fifo_a_directory_and_a_missing_file_are_typed_errors_at_once() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
 fn ranges_beyond_the_largest_offset_are_refused() {
     let (_folder, path) = file_of(1);
     for (offset, length) in [(u64::MAX, 0), (1, u64::MAX), (1 << 62, 1 << 62)] {

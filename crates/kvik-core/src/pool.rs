@@ -89,9 +89,12 @@ impl ThreadPool {
             .clone()
     }
 
-    /// How many threads it has.
+    /// How many threads it has; none in a child of the process that made it.
     #[must_use]
     pub fn threads(&self) -> usize {
+        if self.check_process().is_err() {
+            return 0;
+        }
         lock(&self.shared().queue).threads.len()
     }
 
@@ -123,11 +126,7 @@ impl ThreadPool {
             Ok(()) => count,
             Err(error) => {
                 tracing::warn!(%error, "a transfer goes on with fewer workers");
-                if error.kind() == ErrorKind::Forked {
-                    0
-                } else {
-                    self.threads().min(count)
-                }
+                self.threads().min(count)
             }
         }
     }
@@ -242,6 +241,7 @@ impl Shared {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one place where threads of kvik start")]
 fn start(shared: &Arc<Shared>, number: usize) -> io::Result<thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     thread::Builder::new()

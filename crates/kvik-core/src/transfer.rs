@@ -50,6 +50,9 @@ pub(crate) struct Transfer {
     furthest: AtomicU64,
     state: Mutex<State>,
     settled: Condvar,
+    // The owned buffer of a pending transfer: it lives here, behind a box, so that no move disturbs its memory. Only the
+    // owner takes this lock, so that it can be taken in a forked child, too.
+    buffer: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 struct State {
@@ -59,8 +62,6 @@ struct State {
     outcome: Option<Result<usize>>,
     waker: Option<Waker>,
     span: Option<Span>,
-    // The owned buffer of a pending transfer: it lives here, behind a box, so that no move disturbs its memory.
-    buffer: Option<Box<dyn Any + Send>>,
 }
 
 impl Transfer {
@@ -83,7 +84,6 @@ impl Transfer {
             outcome: None,
             waker: None,
             span: Some(order.span),
-            buffer,
         };
         Arc::new(Transfer {
             next: AtomicUsize::new(0),
@@ -98,6 +98,7 @@ impl Transfer {
             generation: fork::generation(),
             state: Mutex::new(state),
             settled: Condvar::new(),
+            buffer: Mutex::new(buffer),
         })
     }
 
@@ -179,11 +180,17 @@ impl Transfer {
         if let Err(error) = self.check_process() {
             return Some(Err(error));
         }
+        // Wakers are the caller's code: none of it runs under the lock.
+        let waker = waker.clone();
         let mut state = lock(&self.state);
-        if state.outcome.is_none() {
-            state.waker = Some(waker.clone());
-        }
-        state.outcome.clone()
+        let outcome = state.outcome.clone();
+        let unused = match outcome {
+            Some(_) => Some(waker),
+            None => state.waker.replace(waker),
+        };
+        drop(state);
+        drop(unused);
+        outcome
     }
 
     /// Whether it has settled.
@@ -193,7 +200,7 @@ impl Transfer {
 
     /// Takes the owned buffer out of a settled transfer.
     pub(crate) fn take_buffer(&self) -> Option<Box<dyn Any + Send>> {
-        lock(&self.state).buffer.take()
+        lock(&self.buffer).take()
     }
 
     /// An error in a forked child: the workers of this transfer, and perhaps the owner of its lock, are not there.

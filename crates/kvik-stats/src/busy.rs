@@ -219,6 +219,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test of several threads")]
     fn many_threads_agree_with_the_wall() {
         let busy = Busy::default();
         let begun = std::time::Instant::now();

@@ -107,6 +107,7 @@ mod tests {
     use crate::names::{Metric, Stability, Unit};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test of several threads")]
     fn a_counter_sums_what_all_threads_add() {
         let counter = Counter::new(Metric {
             name: "probe",
@@ -129,6 +130,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test of several threads")]
     fn more_threads_than_shards_lose_nothing() {
         let sharded = Sharded::<AtomicU64>::default();
         thread::scope(|scope| {

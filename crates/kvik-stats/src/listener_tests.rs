@@ -143,6 +143,7 @@ fn those_who_heard_the_start_hear_the_finish_and_those_who_left_hear_nothing_mor
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
 fn a_span_finishes_on_another_thread() {
     let _turn = alone();
     let ear = Arc::new(Ear::default());
@@ -241,6 +242,7 @@ impl Listener for Tally {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
 fn listeners_that_come_and_go_while_threads_work_leave_every_start_with_one_finish() {
     let _turn = alone();
     let constant = Arc::new(Tally::default());

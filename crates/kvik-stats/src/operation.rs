@@ -122,7 +122,8 @@ pub struct Operation {
 pub struct Outcome {
     /// Bytes moved. 0 when the operation failed, even if some bytes had arrived: a caller cannot use them.
     pub bytes: u64,
-    /// Whether the call returned success.
+    /// Whether the bytes were moved without an error. A count that is short at the end of the data is none, even where the
+    /// caller asked for all or nothing and gets an error for it.
     pub ok: bool,
     /// When the operation was over. Never before its start.
     pub end: Instant,

@@ -76,6 +76,7 @@ fn recorders_are_independent_of_each_other() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
 fn threads_at_work_are_summed_without_loss_and_every_reading_agrees_with_itself() {
     let _turn = alone();
     let recorder = Recorder::start();
