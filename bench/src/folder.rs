@@ -48,6 +48,10 @@ impl Folder {
 
 /// A temporary folder in memory says nothing about a disk; the working directory usually lies on one.
 fn default_directory() -> PathBuf {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the folder for temporary files is the system's to name, and no setting of kvik"
+    )]
     let temporary = std::env::temp_dir();
     if !machine::is_in_memory(&temporary) {
         return temporary;

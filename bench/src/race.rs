@@ -270,6 +270,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test of another thread's time")]
     fn cpu_time_is_counted_for_all_threads() {
         let spin = || {
             let until = Instant::now() + Duration::from_millis(60);

@@ -33,6 +33,10 @@ pub(crate) fn run(command: &mut Command) -> Done {
 }
 
 /// Runs a program with its output passed on line by line as it comes, and hands back a copy of it without colours.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no library of ours: both streams of a program are read at the same time"
+)]
 pub(crate) fn run_and_keep(command: &mut Command) -> Done<String> {
     println!("$ {}", line(command));
     if io::stdout().is_terminal() {

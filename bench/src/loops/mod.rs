@@ -15,6 +15,10 @@ use std::io;
 pub(crate) const CHUNK: usize = 4 << 20;
 
 /// Runs `work` on every part, each on a thread of its own, the last on the caller's; the first error in part order wins.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a plain loop is measured beside our pool, so it has threads of its own"
+)]
 fn each_on_a_thread<P: Send>(
     parts: Vec<P>,
     work: impl Fn(P) -> io::Result<()> + Sync,

@@ -4,6 +4,8 @@
 //!
 //! The tests of this file share a process under `cargo test`, so each uses settings of its own.
 
+#![expect(clippy::disallowed_methods, reason = "tests of several threads")]
+
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;

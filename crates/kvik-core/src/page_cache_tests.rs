@@ -187,7 +187,6 @@ fn a_fifo_a_directory_and_a_missing_file_are_typed_errors_at_once() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
 fn ranges_beyond_the_largest_offset_are_refused() {
     let (_folder, path) = file_of(1);
     for (offset, length) in [(u64::MAX, 0), (1, u64::MAX), (1 << 62, 1 << 62)] {
@@ -198,6 +197,7 @@ fn ranges_beyond_the_largest_offset_are_refused() {
 
 /// Runs `body` on a thread of its own that, if this process is root, is another user. The system call is made directly because, unlike
 /// the C library's function of the same name, it changes the calling thread only.
+#[expect(clippy::disallowed_methods, reason = "the thread becomes another user")]
 fn as_another_user<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     const NOBODY: libc::uid_t = 65534;
     std::thread::scope(|scope| {
