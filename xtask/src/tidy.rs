@@ -57,6 +57,10 @@ pub(crate) fn run() -> Done {
     let graph = Graph::load()?;
     let mut files = Vec::new();
     for path in workspace::files()? {
+        // A link shows a file that is looked at where it stands.
+        if workspace::root().join(&path).is_symlink() {
+            continue;
+        }
         if let Some(text) = workspace::read(&path)? {
             files.push(File { path, text });
         }

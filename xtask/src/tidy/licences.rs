@@ -1,16 +1,21 @@
-//! Every crate in the graph carries a licence that deny.toml allows, and none that it bans is there.
+//! Every crate in the graph carries a licence that deny.toml allows, none that it bans is there, and the texts of our own
+//! licences go into every package that we publish.
 //!
 //! `cargo deny` reads the same file; its part that needs a database of advisories is left to it.
 
+use std::fs;
 use std::path::Path;
 
 use toml::{Table, Value};
 
 use super::Problem;
 use crate::process::Done;
-use crate::workspace::{self, Graph};
+use crate::workspace::{self, Graph, Package};
 
 const FILE: &str = "deny.toml";
+
+/// Both licences ask for their text beside the code.
+const TEXTS: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 pub(super) fn check(graph: &Graph) -> Done<Vec<Problem>> {
     let text = workspace::read(Path::new(FILE))?.unwrap_or_default();
@@ -46,7 +51,27 @@ pub(super) fn check(graph: &Graph) -> Done<Vec<Problem>> {
             problems.push(Problem::new(Path::new(FILE), 1, text));
         }
     }
+    for package in graph.ours().filter(|package| package.published) {
+        problems.extend(TEXTS.iter().filter_map(|name| unpacked(package, name)));
+    }
     Ok(problems)
+}
+
+/// A package holds what lies in its folder; cargo follows links, so one to the text at the root is enough.
+fn unpacked(package: &Package, name: &str) -> Option<Problem> {
+    let folder = package.manifest.parent()?;
+    let text = |file: &Path| fs::read(workspace::root().join(file)).ok();
+    let there = text(&folder.join(name));
+    let same = there.is_some() && there == text(Path::new(name));
+    (!same).then(|| {
+        let up = "../".repeat(folder.components().count());
+        let text = format!(
+            "{} is published without {name}; run `ln -s {up}{name} {}/`",
+            package.name,
+            folder.display()
+        );
+        Problem::new(&package.manifest, 1, text)
+    })
 }
 
 fn texts(value: Option<&Value>) -> Vec<&str> {
