@@ -12,15 +12,14 @@ use std::process::Command;
 use public_api::Builder;
 
 use crate::process::{self, Done, cargo};
+use crate::setup;
 use crate::workspace::{self, Graph, Package};
 
 /// The toolchain whose rustdoc writes the format that is read here.
 const RUST: &str = "1.95";
 
 pub(crate) fn run(check: bool) -> Done {
-    let toolchain = toolchain()?.ok_or_else(|| {
-        format!("this needs the rustdoc of Rust {RUST}, whose JSON it reads; run `rustup toolchain install {RUST}`")
-    })?;
+    let toolchain = toolchain()?.ok_or_else(missing)?;
     let stale = texts(&toolchain)?
         .into_iter()
         .filter(|(file, text)| !workspace::read(file).is_ok_and(|kept| kept.as_ref() == Some(text)))
@@ -53,6 +52,21 @@ pub(crate) fn check() -> Done<String> {
         ));
     }
     run(true).map(|()| String::new())
+}
+
+/// For a release the check has to run: `RUST` is there, or is installed, or the release ends here.
+pub(crate) fn needed() -> Done<String> {
+    if toolchain()?.is_none() {
+        setup::toolchain(RUST).map_err(|why| format!("{}; {why}", missing()))?;
+        toolchain()?.ok_or_else(missing)?;
+    }
+    Ok(format!("Rust {RUST} is there"))
+}
+
+fn missing() -> String {
+    format!(
+        "this needs the rustdoc of Rust {RUST}, whose JSON it reads; run `rustup toolchain install {RUST}`"
+    )
 }
 
 /// How cargo is told to use `RUST`: not at all where it is the current toolchain, by name where rustup has it.

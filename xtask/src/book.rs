@@ -3,15 +3,11 @@
 use std::process::Command;
 
 use crate::process::{self, Done};
+use crate::setup;
 use crate::workspace::{self, Graph};
 
 pub(crate) fn run() -> Done {
-    if !process::answers(Command::new("mdbook").arg("--version")) {
-        return Err(
-            "mdbook is not installed; run `cargo install --locked mdbook`, then `cargo xtask book`"
-                .to_owned(),
-        );
-    }
+    setup::mdbook()?;
     let folder = Graph::load()?.target_directory.join("book");
     process::run(
         Command::new("mdbook")

@@ -51,7 +51,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Build the book with mdbook
+    /// Build the book with mdbook, which is installed where it is missing
     Book,
     /// Run the slow checks that come before a release
     Release {

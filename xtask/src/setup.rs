@@ -1,4 +1,4 @@
-//! What a new Debian 12 machine with Rust on it lacks for `cargo xtask ci`.
+//! What a new Debian 12 machine with Rust on it lacks for `cargo xtask ci`, and what single steps need beyond that.
 //!
 //! A C linker is not in the list: without one, xtask itself could not have been built.
 
@@ -21,6 +21,9 @@ const PROGRAMS: [(&str, &str); 5] = [
 /// The version CI is known to work with; a newer one that is already installed is left alone.
 const NEXTEST: &str = "0.9.143";
 
+/// The same for the program that builds the book.
+const MDBOOK: &str = "0.5.4";
+
 pub(crate) fn run() -> Done {
     packages()?;
     nextest()?;
@@ -40,7 +43,7 @@ fn packages() -> Done {
     let by_hand = format!("apt-get update && apt-get install {}", missing.join(" "));
     if !is_root()? {
         // Only root can mount, so for everybody else these are no use, and `xtask test` leaves those tests out.
-        println!("tests on xfs and btrfs need root, and `{by_hand}`");
+        println!("tests on ext4, xfs and btrfs need root, and `{by_hand}`");
         return Ok(());
     }
     if !installed("apt-get") {
@@ -57,7 +60,8 @@ fn packages() -> Done {
     )
 }
 
-fn nextest() -> Done {
+/// The program that runs the tests. Every step that needs it calls this, so that it can be the first step of a machine.
+pub(crate) fn nextest() -> Done {
     if process::answers(&mut process::cargo(["nextest", "--version"])) {
         return Ok(());
     }
@@ -68,6 +72,32 @@ fn nextest() -> Done {
         "--no-default-features",
         "--features=default-no-update",
         &format!("cargo-nextest@{NEXTEST}"),
+    ]))
+}
+
+/// The program that builds the book.
+pub(crate) fn mdbook() -> Done {
+    if process::answers(Command::new("mdbook").arg("--version")) {
+        return Ok(());
+    }
+    // Without the web server that shows a book while it is written.
+    process::run(&mut process::cargo([
+        "install",
+        "--locked",
+        "--no-default-features",
+        "--features=search",
+        &format!("mdbook@{MDBOOK}"),
+    ]))
+}
+
+/// A toolchain beside the usual one, where rustup is there to install it; a toolchain that is there stays as it is.
+pub(crate) fn toolchain(version: &str) -> Done {
+    process::run(Command::new("rustup").args([
+        "toolchain",
+        "install",
+        "--profile=minimal",
+        "--no-self-update",
+        version,
     ]))
 }
 

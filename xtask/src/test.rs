@@ -18,6 +18,7 @@ pub(crate) fn run(group: Group) -> Done {
 /// One set of features serves: the command asks for kvik's `serde`, so in a build of the whole workspace the crates
 /// below it are tested with theirs. `cargo xtask features` tests each crate alone.
 pub(crate) fn host() -> Done<String> {
+    setup::nextest()?;
     let root = setup::is_root()?;
     let mut tests = cargo(["nextest", "run", "--workspace", "--locked"]);
     if !root {
@@ -39,6 +40,7 @@ pub(crate) fn host() -> Done<String> {
 }
 
 pub(crate) fn stress() -> Done<String> {
+    setup::nextest()?;
     let tests = process::run_and_keep(&mut cargo([
         "nextest",
         "run",
