@@ -103,8 +103,14 @@ impl Call {
         };
         let plan = Plan::new(offset, len, self.task_size)
             .map_err(|error| error.during(op).at(&self.place))?;
-        if self.threads == 0 {
-            let why = "the number of threads must be positive";
+        if !(1..=ThreadPool::MAX_THREADS).contains(&self.threads) {
+            let why = match self.threads {
+                0 => "the number of threads must be positive".to_owned(),
+                many => format!(
+                    "{many} threads are more than the {} that a pool starts",
+                    ThreadPool::MAX_THREADS
+                ),
+            };
             return Err(Error::new(ErrorKind::Misuse, op, why).at(&self.place));
         }
         let backend = self.engine.backend();

@@ -196,6 +196,10 @@ impl FileHandle {
     /// `PermissionDenied`, `StorageFull` or `Misuse` as the operating system says.
     pub fn set_len(&self, len: u64) -> Result<()> {
         self.may_write()?;
+        if i64::try_from(len).is_err() {
+            let why = format!("{len} bytes are more than the longest file, {}", i64::MAX);
+            return Err(Error::new(ErrorKind::Misuse, Op::SetLen, why).at(&self.0.place));
+        }
         self.0
             .file
             .set_len(len)

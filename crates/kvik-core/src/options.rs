@@ -155,7 +155,8 @@ impl ReadOptions {
         ReadOptions::default()
     }
 
-    /// The largest number of threads that work on the call, the calling one included. 0 is refused by the call.
+    /// The largest number of threads that work on the call, the calling one included. 0, and more than
+    /// [`ThreadPool::MAX_THREADS`], are refused by the call.
     pub fn num_threads(mut self, count: usize) -> ReadOptions {
         self.num_threads = Some(count);
         self

@@ -48,16 +48,22 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Arc<dyn Job>>,
     threads: Vec<thread::JoinHandle<()>>,
+    // Threads that wait for a job.
+    idle: usize,
     closed: bool,
 }
 
 impl ThreadPool {
+    /// The most threads that a pool starts. More would only wait for each other, and at some ten thousand a process runs
+    /// into the kernel's limit of mappings, which ends it.
+    pub const MAX_THREADS: usize = 1024;
+
     /// A pool of its own, without threads until a transfer needs them; they are called `name-0`, `name-1` and so on
-    /// (the kernel keeps 15 bytes of it).
+    /// (the kernel keeps 15 bytes of it; a NUL byte in it becomes `_`).
     #[must_use]
     pub fn new(name: &str) -> ThreadPool {
         let shared = Shared {
-            name: name.to_owned(),
+            name: name.replace('\0', "_"),
             generation: fork::generation(),
             queue: Mutex::new(Queue::default()),
             work: Condvar::new(),
@@ -98,46 +104,41 @@ impl ThreadPool {
         lock(&self.shared().queue).threads.len()
     }
 
-    /// Grows it to at least `count` threads. It never shrinks.
+    /// Grows it to at least `count` threads. It never shrinks. Transfers let it grow as they need it; this is for those
+    /// who want the threads to be there before.
     ///
     /// # Errors
-    /// `OutOfMemory` if the system starts no more threads (those started stay); `Forked` in a child of the process that
-    /// made the pool.
+    /// `Misuse` for more than [`MAX_THREADS`](ThreadPool::MAX_THREADS); `OutOfMemory` if the system starts no more threads
+    /// (those started stay); `Forked` in a child of the process that made the pool.
     pub fn grow(&self, count: usize) -> Result<()> {
-        let shared = self.shared();
         self.check_process()?;
-        let mut queue = lock(&shared.queue);
-        while queue.threads.len() < count {
-            let thread = start(shared, queue.threads.len()).map_err(|cause| {
-                let why = format!(
-                    "thread {} of {count} could not be started: {cause}",
-                    queue.threads.len() + 1
-                );
-                Error::new(ErrorKind::OutOfMemory, Op::Start, why).because(cause)
-            })?;
-            queue.threads.push(thread);
+        if count > ThreadPool::MAX_THREADS {
+            let why = format!(
+                "{count} threads are more than the {} that a pool starts",
+                ThreadPool::MAX_THREADS
+            );
+            return Err(Error::new(ErrorKind::Misuse, Op::Start, why));
         }
-        Ok(())
+        let shared = self.shared();
+        shared.start_up_to(&mut lock(&shared.queue), count)
     }
 
-    /// Up to `count` workers: fewer, with a warning, where the system starts no more or the pool is a parent process's.
-    pub(crate) fn workers(&self, count: usize) -> usize {
-        match self.grow(count) {
-            Ok(()) => count,
-            Err(error) => {
-                tracing::warn!(%error, "a transfer goes on with fewer workers");
-                self.threads().min(count)
+    /// Puts `job` into the queue for up to `times` workers, and starts those that the queue needs, as long as the pool
+    /// has fewer than `most`. Returns how often it was put there: 0 where there is no worker to be had.
+    pub(crate) fn offer(&self, job: &Arc<dyn Job>, times: usize, most: usize) -> usize {
+        if times == 0 || self.check_process().is_err() {
+            return 0;
+        }
+        let shared = self.shared();
+        let mut queue = lock(&shared.queue);
+        let busy = queue.threads.len() - queue.idle;
+        let needed = (busy + queue.jobs.len() + times).min(most);
+        if let Err(error) = shared.start_up_to(&mut queue, needed) {
+            tracing::warn!(%error, "transfers go on with fewer workers");
+            if queue.threads.is_empty() {
+                return 0;
             }
         }
-    }
-
-    /// Puts `job` into the queue `times` times.
-    pub(crate) fn push(&self, job: &Arc<dyn Job>, times: usize) {
-        if times == 0 {
-            return;
-        }
-        let shared = self.shared();
-        let mut queue = lock(&shared.queue);
         queue.jobs.extend(std::iter::repeat_n(job, times).cloned());
         shared.note_length(&queue);
         drop(queue);
@@ -145,6 +146,7 @@ impl ThreadPool {
             1 => shared.work.notify_one(),
             _ => shared.work.notify_all(),
         }
+        times
     }
 
     /// Takes `job` out of the queue up to `times` times; returns how often it was still in there.
@@ -225,8 +227,24 @@ impl Shared {
             if queue.closed {
                 return None;
             }
+            queue.idle += 1;
             queue = wait(&self.work, queue);
+            queue.idle -= 1;
         }
+    }
+
+    fn start_up_to(self: &Arc<Self>, queue: &mut Queue, count: usize) -> Result<()> {
+        while queue.threads.len() < count {
+            let thread = start(self, queue.threads.len()).map_err(|cause| {
+                let why = format!(
+                    "thread {} of {count} could not be started: {cause}",
+                    queue.threads.len() + 1
+                );
+                Error::new(ErrorKind::OutOfMemory, Op::Start, why).because(cause)
+            })?;
+            queue.threads.push(thread);
+        }
+        Ok(())
     }
 
     fn work(&self) {
@@ -241,7 +259,10 @@ impl Shared {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where threads of kvik start")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where threads of kvik start"
+)]
 fn start(shared: &Arc<Shared>, number: usize) -> io::Result<thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     thread::Builder::new()

@@ -90,6 +90,10 @@ pub(crate) fn complete(count: usize, wanted: usize, offset: u64) -> Result<()> {
     if count == wanted {
         return Ok(());
     }
+    if count > wanted {
+        let why = format!("a read of {wanted} bytes says that it moved {count}");
+        return Err(Error::new(ErrorKind::Internal, Op::Read, why));
+    }
     let why = format!("the data ends after {count} of {wanted} bytes");
     let range = offset..offset.saturating_add(wanted as u64);
     Err(Error::new(ErrorKind::UnexpectedEof, Op::Read, why).within(range, count as u64))

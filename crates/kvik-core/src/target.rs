@@ -272,6 +272,16 @@ impl Memory {
         self
     }
 
+    /// Whether `window` is that of the `len` bytes from `at`.
+    pub(crate) fn is_window(&self, at: u64, len: u64, window: &Window<'_>) -> bool {
+        let (start, window_len) = match window {
+            Window::Fill(window) => (window.bytes.as_ptr().cast::<u8>(), window.bytes.len()),
+            Window::Drain(bytes) => (bytes.as_ptr(), bytes.len()),
+        };
+        let expected = (self.start.as_ptr() as usize).checked_add(at as usize);
+        expected == Some(start as usize) && window_len as u64 == len
+    }
+
     /// The window of `len` bytes from `at`, for filling.
     ///
     /// # Safety

@@ -104,32 +104,20 @@ impl Transfer {
 
     /// Runs the transfer on the calling thread and up to `threads - 1` workers, and returns when it has settled.
     pub(crate) fn run(self: &Arc<Self>, pool: &ThreadPool, threads: usize) -> Result<usize> {
-        let helpers = threads.min(self.plan.len()).saturating_sub(1);
-        let helpers = if helpers == 0 {
-            0
-        } else {
-            pool.workers(threads - 1).min(helpers)
-        };
         let job = Arc::clone(self) as Arc<dyn Job>;
-        pool.push(&job, helpers);
+        let helpers = threads.min(self.plan.len()).saturating_sub(1);
+        let helpers = pool.offer(&job, helpers, threads - 1);
         self.turn(&|| false);
         pool.revoke(&job, helpers);
         self.wait()
     }
 
     /// Lets up to `threads` workers run the transfer, and returns at once.
-    ///
-    /// The pool has `threads` workers afterwards even if this transfer has fewer tasks: the next one may come before
-    /// this one is done.
     pub(crate) fn submit(self: &Arc<Self>, pool: &ThreadPool, threads: usize) {
-        match pool.workers(threads) {
-            0 => {
-                self.turn(&|| false);
-            }
-            workers => pool.push(
-                &(Arc::clone(self) as Arc<dyn Job>),
-                workers.min(self.plan.len()).max(1),
-            ),
+        let job = Arc::clone(self) as Arc<dyn Job>;
+        let workers = threads.min(self.plan.len()).max(1);
+        if pool.offer(&job, workers, threads) == 0 {
+            self.turn(&|| false);
         }
     }
 
@@ -296,38 +284,50 @@ impl Transfer {
     fn drive(&self, crowded: &dyn Fn() -> bool) -> Result<bool> {
         let mut lane = self.engine.lane()?;
         let mut done = Vec::new();
+        let mut flying = 0;
         let mut starting = true;
         let mut again = false;
         loop {
             while starting && lane.room() > 0 {
-                match self.take() {
-                    Some((task, window)) => lane.start(task, window),
-                    None => starting = false,
-                }
+                let Some((task, window)) = self.take() else {
+                    starting = false;
+                    break;
+                };
+                lane.start(task, window);
+                flying += 1;
             }
-            if lane.in_flight() == 0 {
+            if flying == 0 && !starting {
                 return Ok(again);
             }
             lane.poll(&mut done);
-            done.drain(..)
-                .for_each(|completion| self.complete(completion));
+            if done.is_empty() || done.len() > flying {
+                return Err(self.breach("lost a task or made one up"));
+            }
+            flying -= done.len();
+            for completion in done.drain(..) {
+                self.complete(completion)?;
+            }
             if starting && crowded() {
                 (starting, again) = (false, true);
             }
         }
     }
 
-    fn complete(&self, completion: Completion<'_>) {
+    fn complete(&self, completion: Completion<'_>) -> Result<()> {
         let Completion {
             task,
             window,
             moved,
             error,
         } = completion;
+        let at = task.range.start.checked_sub(self.plan.range().start);
+        if !at.is_some_and(|at| self.memory.is_window(at, task.len(), &window)) {
+            return Err(self.breach("gave back another window than the task's"));
+        }
         // A window that is filled knows best how far; an engine's word counts for writes only.
         let moved = match window {
             Window::Fill(window) => window.filled(),
-            Window::Drain(bytes) => moved.min(bytes.len()),
+            Window::Drain(_) => moved,
         };
         let end = task.range.start + moved as u64;
         if moved > 0 {
@@ -335,10 +335,18 @@ impl Transfer {
         }
         match error {
             Some(error) => self.fail(error, end),
+            None if end == task.range.end => {}
+            None if self.direction == Direction::Write => {
+                return Err(self.breach("ended a write early or late without an error"));
+            }
             // The data ended here: tasks further on would find nothing.
-            None if end < task.range.end => self.stop_at(end),
-            None => {}
+            None => self.stop_at(end),
         }
+        Ok(())
+    }
+
+    fn breach(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Internal, self.op(), format!("the engine {what}"))
     }
 
     /// Reads on from the first gap if a later task found bytes: the file grew while it was being read.
@@ -363,11 +371,7 @@ impl Transfer {
             lane.start(task, window);
             lane.poll(&mut done);
             let Some(completion) = done.pop() else {
-                return Err(Error::new(
-                    ErrorKind::Internal,
-                    Op::Read,
-                    "the engine lost a task",
-                ));
+                return Err(self.breach("lost a task"));
             };
             let Window::Fill(window) = completion.window else {
                 break;

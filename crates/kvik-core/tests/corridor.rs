@@ -387,3 +387,124 @@ fn a_file_handle_refuses_zero_threads_and_zero_task_sizes_whatever_the_length() 
     }
     assert_eq!(std::fs::read(&path).unwrap(), pattern(100));
 }
+
+#[test]
+fn a_pool_starts_no_more_workers_than_there_is_work_for() {
+    let call = call(Scripted::new(4 * TASK, |_| Step::Move), 1000, TASK as u64);
+    assert_eq!(read(&call, 4 * TASK, 0).0.unwrap(), 4 * TASK);
+    assert!(
+        call.pool.threads() <= 3,
+        "{} threads for 4 tasks",
+        call.pool.threads()
+    );
+    for _ in 0..10 {
+        assert_eq!(call.submit_read(vec![0; TASK], 0).wait().unwrap(), TASK);
+    }
+    assert!(
+        call.pool.threads() <= 4,
+        "{} threads for one task at a time",
+        call.pool.threads()
+    );
+}
+
+#[test]
+fn thread_counts_beyond_all_reason_are_refused_by_name() {
+    let call = call(Scripted::new(TASK, |_| Step::Move), usize::MAX, TASK as u64);
+    let error = read(&call, TASK, 0).0.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert!(
+        error
+            .to_string()
+            .contains("threads are more than the 1024 that a pool starts"),
+        "{error}"
+    );
+    assert_eq!(call.pool.grow(1025).unwrap_err().kind(), ErrorKind::Misuse);
+    assert_eq!(call.pool.threads(), 0);
+}
+
+#[test]
+fn a_pool_with_a_nul_in_its_name_starts_threads() {
+    let pool = kvik_core::ThreadPool::new("nul\0name");
+    pool.grow(2).unwrap();
+    assert_eq!(pool.threads(), 2);
+}
+
+/// An engine that breaks its contract in one way.
+enum Breach {
+    LosesTasks,
+    HasNoRoom,
+    SwapsTasks,
+}
+
+struct Broken(Breach);
+
+struct BrokenLane<'w> {
+    breach: &'w Breach,
+    started: Vec<(kvik_core::corridor::Task, kvik_core::corridor::Window<'w>)>,
+}
+
+impl kvik_core::corridor::Engine for Broken {
+    fn backend(&self) -> kvik_stats::Backend {
+        kvik_stats::Backend::Posix
+    }
+
+    fn lane<'w>(&'w self) -> kvik_core::Result<Box<dyn kvik_core::corridor::Lane<'w> + 'w>> {
+        Ok(Box::new(BrokenLane {
+            breach: &self.0,
+            started: Vec::new(),
+        }))
+    }
+}
+
+impl<'w> kvik_core::corridor::Lane<'w> for BrokenLane<'w> {
+    fn room(&self) -> usize {
+        usize::from(!matches!(self.breach, Breach::HasNoRoom)) * (2 - self.started.len())
+    }
+
+    fn in_flight(&self) -> usize {
+        self.started.len()
+    }
+
+    fn start(&mut self, task: kvik_core::corridor::Task, window: kvik_core::corridor::Window<'w>) {
+        self.started.push((task, window));
+    }
+
+    fn poll(&mut self, done: &mut Vec<kvik_core::corridor::Completion<'w>>) {
+        if matches!(self.breach, Breach::LosesTasks) {
+            self.started.clear();
+        }
+        if let [(first, _), (second, _)] = &mut self.started[..] {
+            std::mem::swap(first, second);
+        }
+        done.extend(self.started.drain(..).map(|(task, mut window)| {
+            let mut moved = 0;
+            if let kvik_core::corridor::Window::Fill(window) = &mut window {
+                moved = window.put(&[7; TASK]);
+            }
+            kvik_core::corridor::Completion {
+                task,
+                window,
+                moved,
+                error: None,
+            }
+        }));
+    }
+}
+
+#[test]
+fn an_engine_that_breaks_its_contract_is_an_internal_error() {
+    for (breach, what) in [
+        (Breach::LosesTasks, "the engine lost a task or made one up"),
+        (Breach::HasNoRoom, "the engine lost a task or made one up"),
+        (
+            Breach::SwapsTasks,
+            "the engine gave back another window than the task's",
+        ),
+    ] {
+        let mut call = call(Scripted::new(0, |_| Step::Move), 1, TASK as u64);
+        call.engine = Arc::new(Broken(breach));
+        let error = read(&call, 4 * TASK, 0).0.unwrap_err();
+        assert_eq!((error.kind(), error.done()), (ErrorKind::Internal, 0));
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
