@@ -217,7 +217,7 @@ fn errors_say_what_is_wrong_where_and_what_would_be_right() {
     );
     check(
         &[("KVIK_NUM_THREADS", "many")],
-        "setting num_threads: \"many\" from environment KVIK_NUM_THREADS is not a whole number from 1 to 32768 or `auto`",
+        "setting num_threads: \"many\" from environment KVIK_NUM_THREADS is not a whole number from 1 to 1024 or `auto`",
     );
     check(
         &[("KVIKIO_HTTP_TIMEOUT", "0")],
