@@ -1,5 +1,6 @@
 //! Failure: why a command stopped, as a person reads it and as a program does.
 
+use std::error::Error as _;
 use std::io;
 use std::path::Path;
 
@@ -72,6 +73,15 @@ impl Failure {
         self
     }
 
+    /// The same with a next step, where what does not exist looks like a URL.
+    #[must_use]
+    pub(crate) fn mindful_of_urls(mut self) -> Self {
+        if self.exit == Exit::NotFound && self.hint.is_none() && names_url(&self.message) {
+            self.hint = Some(URLS.to_owned());
+        }
+        self
+    }
+
     /// Whether it is of this kind of kvik's.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         self.kind == format!("{kind:?}")
@@ -104,7 +114,12 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let kind = error.kind();
-        let mut failure = Failure::new(kind.into(), &format!("{kind:?}"), error.to_string());
+        // The text of a setting's error begins with the setting; kvik's own word before it would say so twice.
+        let message = match error.source() {
+            Some(cause) if kind == ErrorKind::Config => cause.to_string(),
+            _ => error.to_string(),
+        };
+        let mut failure = Failure::new(kind.into(), &format!("{kind:?}"), message);
         failure.hint = hint_for(kind).map(str::to_owned);
         if let Some(place) = error.place() {
             failure = failure.fact("place", place.to_string());
@@ -136,6 +151,17 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::GdsUnavailable => Some("`kvik doctor` says what is missing"),
         _ => None,
     }
+}
+
+const URLS: &str = "copies to and from URLs are planned; this version moves local files";
+
+/// Whether a word of the text begins with a scheme and `://`.
+fn names_url(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        word.split_once("://").is_some_and(|(scheme, _)| {
+            !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric())
+        })
+    })
 }
 
 /// Kind and words for a failed call that the command made by itself; kvik's own table decides, so that they agree.
@@ -170,5 +196,30 @@ mod tests {
         );
         assert_eq!(failure.to_json()["os_error"], 28);
         assert_eq!(failure.to_json()["exit_code"], 6);
+    }
+
+    #[test]
+    fn a_missing_url_is_told_from_a_missing_file() {
+        let error = io::Error::from_raw_os_error(2);
+        let hint = |path: &str| {
+            let failure = Failure::io("open", Path::new(path), &error).mindful_of_urls();
+            failure.hint_text().map(str::to_owned)
+        };
+        assert_eq!(hint("s3://bucket/key").as_deref(), Some(URLS));
+        assert_eq!(hint("https://host/data.bin").as_deref(), Some(URLS));
+        assert_eq!(hint("./http:/data.bin"), None);
+        assert_eq!(hint("://data.bin"), None);
+    }
+
+    #[test]
+    fn a_bad_setting_is_named_once() {
+        let layer = kvik::Layer::new().set(kvik::config::Key::NumThreads, "none");
+        let failure = Failure::from(kvik::Config::resolve([layer]).unwrap_err());
+        assert!(
+            failure.message().starts_with("setting num_threads: "),
+            "{}",
+            failure.message()
+        );
+        assert!(failure.is(ErrorKind::Config));
     }
 }

@@ -7,7 +7,7 @@
 //! args -> flags -> settings -> cmd/{copy,cat,stat,...} -> report or failure -> output -> exit code
 //! ```
 //!
-//! # Example
+//! # Example: what a command line would do
 //!
 //! ```
 //! let code = kvik_cli::run(["kvik", "stat", "--quiet", "/proc/self/exe"]);
@@ -67,7 +67,7 @@ fn execute(flags: Flags) -> Exit {
     let totals = recording.map(kvik::stats::Recorder::stop);
     match result {
         Ok(report) => output.report(report, totals.as_ref()),
-        Err(failure) => output.failure(&failure, totals.as_ref()),
+        Err(failure) => output.failure(&failure.mindful_of_urls(), totals.as_ref()),
     }
 }
 

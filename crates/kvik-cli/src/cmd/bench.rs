@@ -105,7 +105,7 @@ pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
                 "bench: stopped; its files are removed",
             ));
         }
-        (Err(error), None) => return Err(error.into()),
+        (Err(error), None) => return Err(named(error.into())),
     };
     let json = serde_json::to_value(&report).map_err(|error| {
         Failure::new(
@@ -115,6 +115,15 @@ pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
         )
     })?;
     Ok(Report::new(json).text(report.to_string()))
+}
+
+/// What the benches call settings are the arguments of this command.
+fn named(failure: Failure) -> Failure {
+    let rest = failure.message().strip_prefix("settings: ");
+    match rest.map(|rest| format!("bench: {rest}")) {
+        Some(message) => failure.reworded(message),
+        None => failure,
+    }
 }
 
 /// Threads and task size are only fixed if the command line says so; a sweep should not stop at a setting.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{data, folder_with, kvik, kvik_std, object};
+use crate::support::{data, fifo, folder_with, kvik, kvik_std, object};
 
 #[track_caller]
 fn check(path: &Path, range: &str, expected: &[u8]) {
@@ -123,14 +123,7 @@ fn standard_input_and_fifos_are_read_front_to_back() {
         .stdout(bytes[300_000..300_010].to_vec());
 
     let folder = tempfile::tempdir().unwrap();
-    let fifo = folder.path().join("fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
+    let fifo = fifo(folder.path());
     let mut writer = Command::new("sh")
         .args(["-c", "printf hello > \"$0\""])
         .arg(&fifo)

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
-use crate::support::{binary, data, folder_with, kvik, names, object, part_of};
+use crate::support::{binary, data, folder_with, kvik, kvik_json, names, object, part_of};
 
 #[test]
 fn a_copy_has_the_same_bytes_for_every_size_and_task_size() {
@@ -33,14 +33,7 @@ fn a_copy_has_the_same_bytes_for_every_size_and_task_size() {
 fn verify_passes_a_faithful_copy_and_says_so() {
     let (folder, source, bytes) = folder_with((5 << 20) + 3);
     let copy = folder.path().join("b");
-    let run = kvik()
-        .arg("copy")
-        .arg("--verify")
-        .arg("--json")
-        .args([&source, &copy])
-        .assert()
-        .success();
-    let report = object(&run.get_output().stdout);
+    let report = kvik_json(&["copy", "--verify"], [source.as_path(), &copy]);
     assert_eq!(report["bytes"], bytes.len());
     assert_eq!(report["verified"], true);
     assert_eq!(report["synced"], true);
@@ -61,11 +54,7 @@ fn a_sparse_file_stays_sparse() {
     }
     file.sync_all().unwrap();
 
-    let run = kvik()
-        .args(["copy", "--verify", "--json"])
-        .args([&source, &copy])
-        .assert()
-        .success();
+    let report = kvik_json(&["copy", "--verify"], [source.as_path(), &copy]);
     assert!(fs::read(&copy).unwrap() == bytes);
     let (before, after) = (
         fs::metadata(&source).unwrap().blocks(),
@@ -79,7 +68,6 @@ fn a_sparse_file_stays_sparse() {
         after * 512 < 1 << 20,
         "the copy has {after} blocks, the source {before}"
     );
-    let report = object(&run.get_output().stdout);
     assert_eq!(
         report["data_bytes"].as_u64().unwrap() + report["hole_bytes"].as_u64().unwrap(),
         16 << 20

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::support::{binary, folder_with, kvik, kvik_std, object};
+use crate::support::{binary, folder_with, kvik, kvik_json, kvik_std, object};
 
 const ESCAPE: u8 = 0x1b;
 
@@ -203,11 +203,7 @@ fn quiet_reports_print_nothing_and_still_end_with_their_code() {
         .code(2)
         .stdout("")
         .stderr("");
-    let run = kvik()
-        .args(["config", "--quiet", "--json"])
-        .assert()
-        .success();
-    assert!(object(&run.get_output().stdout)["settings"].is_array());
+    assert!(kvik_json(&["config", "--quiet"], [])["settings"].is_array());
     let run = kvik().args(["cat", "--quiet", "/missing"]).assert().code(3);
     assert!(!run.get_output().stderr.is_empty());
 }
@@ -294,11 +290,8 @@ fn completions_are_scripts() {
             assert!(output.status.success() && output.stderr.is_empty());
         }
     }
-    let run = kvik()
-        .args(["completions", "bash", "--json"])
-        .assert()
-        .success();
-    assert_eq!(object(&run.get_output().stdout)["shell"], "bash");
+    let report = kvik_json(&["completions", "bash"], []);
+    assert_eq!(report["shell"], "bash");
     kvik().args(["completions", "tcsh"]).assert().code(2);
 }
 

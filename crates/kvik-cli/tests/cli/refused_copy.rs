@@ -4,11 +4,10 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{folder_with, kvik, names, object, part_of};
+use crate::support::{fifo, folder_with, kvik, names, object, part_of};
 
 #[test]
 fn a_file_is_not_copied_onto_itself_by_any_of_its_names() {
@@ -40,14 +39,7 @@ fn a_file_is_not_copied_onto_itself_by_any_of_its_names() {
 #[test]
 fn a_fifo_is_refused_on_either_side_and_never_waited_for() {
     let (folder, source, _) = folder_with(10);
-    let fifo = folder.path().join("fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
+    let fifo = fifo(folder.path());
     let run = kvik()
         .args(["copy", "--json"])
         .args([&fifo, &folder.path().join("b")])
@@ -73,6 +65,23 @@ fn standard_streams_are_refused_with_what_to_do_instead() {
         let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
         assert!(said.contains("kvik cat"), "{said}");
     }
+}
+
+#[test]
+fn a_url_is_a_missing_file_with_a_hint_on_either_side() {
+    let (folder, source, _) = folder_with(10);
+    let url = Path::new("http://localhost/data.bin");
+    for (from, to) in [(url, source.as_path()), (source.as_path(), url)] {
+        let run = kvik()
+            .current_dir(folder.path())
+            .arg("copy")
+            .args([from, to])
+            .assert()
+            .code(3);
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(said.contains("URLs are planned"), "{said}");
+    }
+    assert_eq!(names(folder.path()), ["a"]);
 }
 
 #[test]

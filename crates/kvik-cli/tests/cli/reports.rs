@@ -2,20 +2,12 @@
 
 use std::fs;
 
-use crate::support::{folder_with, kvik, object};
+use crate::support::{folder_with, kvik, kvik_json, object};
 
 #[test]
 fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
     let (folder, path, _) = folder_with(10_000);
-    let report = object(
-        &kvik()
-            .args(["stat", "--json"])
-            .arg(&path)
-            .assert()
-            .success()
-            .get_output()
-            .stdout,
-    );
+    let report = kvik_json(&["stat"], [path.as_path()]);
     assert_eq!(report["size"], 10_000);
     assert_eq!(report["kind"], "regular");
     assert_eq!(report["sparse"], false);
@@ -53,15 +45,7 @@ fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
 
     let hole = folder.path().join("hole");
     fs::File::create(&hole).unwrap().set_len(1 << 20).unwrap();
-    let report = object(
-        &kvik()
-            .args(["stat", "--json"])
-            .arg(&hole)
-            .assert()
-            .success()
-            .get_output()
-            .stdout,
-    );
+    let report = kvik_json(&["stat"], [hole.as_path()]);
     assert_eq!(
         (
             report["sparse"].as_bool(),
@@ -74,15 +58,7 @@ fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
 #[test]
 fn stat_of_what_is_no_file_says_why_there_is_no_route() {
     let folder = tempfile::tempdir().unwrap();
-    let report = object(
-        &kvik()
-            .args(["stat", "--json"])
-            .arg(folder.path())
-            .assert()
-            .success()
-            .get_output()
-            .stdout,
-    );
+    let report = kvik_json(&["stat"], [folder.path()]);
     assert_eq!(report["kind"], "directory");
     assert!(
         report["route"]["absent"]
@@ -101,13 +77,8 @@ fn stat_of_what_is_no_file_says_why_there_is_no_route() {
 fn dropped_pages_are_no_longer_counted() {
     let (_folder, path, _) = folder_with(1 << 20);
     let info = |flags: &[&str]| {
-        let run = kvik()
-            .args(["page-cache", "info", "--json"])
-            .args(flags)
-            .arg(&path)
-            .assert()
-            .success();
-        let report = object(&run.get_output().stdout);
+        let words = [&["page-cache", "info"], flags].concat();
+        let report = kvik_json(&words, [path.as_path()]);
         (
             report["resident_pages"].as_u64().unwrap(),
             report["total_pages"].as_u64().unwrap(),
@@ -119,25 +90,12 @@ fn dropped_pages_are_no_longer_counted() {
     assert_eq!(info(&["--range", "5..5"]), (0, 0));
     assert_eq!(info(&["--range", "2MiB.."]), (0, 0));
 
-    let run = kvik()
-        .args(["page-cache", "drop", "--json"])
-        .arg(&path)
-        .assert()
-        .success();
-    let report = object(&run.get_output().stdout);
+    let report = kvik_json(&["page-cache", "drop"], [path.as_path()]);
     assert_eq!(report["total_pages"], total);
     let (after, _) = info(&[]);
     assert_eq!(report["resident_pages"], after);
     // In a file system that lives in memory nothing can be dropped.
-    let stat = object(
-        &kvik()
-            .args(["stat", "--json"])
-            .arg(&path)
-            .assert()
-            .success()
-            .get_output()
-            .stdout,
-    );
+    let stat = kvik_json(&["stat"], [path.as_path()]);
     if !["tmpfs", "ramfs"].contains(&stat["file_system"]["name"].as_str().unwrap()) {
         assert_eq!(after, 0);
     }
@@ -168,12 +126,7 @@ fn page_cache_refuses_what_has_no_pages_or_makes_no_sense() {
 fn doctor_gives_facts_findings_and_a_verdict() {
     let (folder, path, _) = folder_with(10);
     for place in [None, Some(path.as_path()), Some(folder.path())] {
-        let run = kvik()
-            .args(["doctor", "--json"])
-            .args(place)
-            .assert()
-            .success();
-        let report = object(&run.get_output().stdout);
+        let report = kvik_json(&["doctor"], place);
         assert!(report["machine"]["page_size"].as_u64().unwrap() >= 4096);
         assert_eq!(report["path"].is_null(), place.is_none());
         assert!(
@@ -209,26 +162,66 @@ fn doctor_gives_facts_findings_and_a_verdict() {
 }
 
 #[test]
+fn doctor_tells_a_bad_setting_once_and_by_its_name() {
+    for name in ["KVIK_NUM_THREADS", "KVIK_COMPAT_MODE", "KVIK_GDS_THRESHOLD"] {
+        let run = kvik()
+            .args(["doctor", "--json"])
+            .env(name, "none")
+            .assert()
+            .code(2);
+        let report = object(&run.get_output().stdout);
+        let problems: Vec<&str> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|finding| finding["level"] == "problem")
+            .map(|finding| finding["what"].as_str().unwrap())
+            .collect();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].starts_with("setting ") && problems[0].contains(name),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn bench_names_what_is_wrong_with_its_arguments_and_settings_once() {
+    for (flags, variable, expected) in [
+        (
+            &["--case", "nosuch"][..],
+            "UNUSED",
+            "kvik: bench: no case is called nosuch; ",
+        ),
+        (
+            &["--rounds", "0"],
+            "UNUSED",
+            "kvik: bench: the number of rounds must be positive",
+        ),
+        (
+            &[],
+            "KVIK_NUM_THREADS",
+            "kvik: setting num_threads: \"none\" from environment ",
+        ),
+    ] {
+        let run = kvik()
+            .arg("bench")
+            .args(flags)
+            .env(variable, "none")
+            .assert()
+            .code(2)
+            .stdout("");
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+#[test]
 fn bench_has_the_members_that_others_rely_on() {
     let folder = tempfile::tempdir().unwrap();
-    let run = kvik()
-        .args([
-            "bench",
-            "--json",
-            "--size",
-            "8MiB",
-            "--rounds",
-            "1",
-            "--budget",
-            "0.5",
-            "--case",
-            "host-read-hot",
-        ])
-        .arg("--dir")
-        .arg(folder.path())
-        .assert()
-        .success();
-    let report = object(&run.get_output().stdout);
+    let line = "bench --size 8MiB --rounds 1 --budget 0.5 --case host-read-hot --dir";
+    let words: Vec<&str> = line.split(' ').collect();
+    let report = kvik_json(&words, [folder.path()]);
     let cases = report["cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     for case in cases {
@@ -251,29 +244,10 @@ fn bench_has_the_members_that_others_rely_on() {
 #[test]
 fn bench_file_reads_a_file_and_leaves_it_as_it_is() {
     let (folder, path, bytes) = folder_with(8 << 20);
-    let run = kvik()
-        .args([
-            "bench",
-            "file",
-            "--json",
-            "--rounds",
-            "1",
-            "--budget",
-            "0.5",
-            "--threads",
-            "2",
-            "--task-size",
-            "1MiB",
-        ])
-        .arg(&path)
-        .assert()
-        .success();
-    assert!(
-        !object(&run.get_output().stdout)["cases"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
+    let line = "bench file --rounds 1 --budget 0.5 --threads 2 --task-size 1MiB";
+    let words: Vec<&str> = line.split(' ').collect();
+    let report = kvik_json(&words, [path.as_path()]);
+    assert!(!report["cases"].as_array().unwrap().is_empty());
     assert!(fs::read(&path).unwrap() == bytes);
     kvik()
         .args(["bench", "file"])

@@ -59,6 +59,21 @@ pub(crate) fn object(bytes: &[u8]) -> Value {
     value
 }
 
+/// What the command prints with `--json` when all goes well. The places follow the words.
+#[track_caller]
+pub(crate) fn kvik_json<'a>(words: &[&str], places: impl IntoIterator<Item = &'a Path>) -> Value {
+    let run = kvik().arg("--json").args(words).args(places).assert();
+    object(&run.success().get_output().stdout)
+}
+
+/// A FIFO in this folder, called `fifo`.
+pub(crate) fn fifo(folder: &Path) -> PathBuf {
+    let path = folder.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    path
+}
+
 /// `DST.kvik-part`.
 pub(crate) fn part_of(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.kvik-part", path.display()))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use kvik::config::Config;
-use kvik::{FileHandle, FileKind, FileProbe, Probe, Route};
+use kvik::{ErrorKind, FileHandle, FileKind, FileProbe, Probe, Route};
 use serde::Serialize;
 
 use crate::Exit;
@@ -71,8 +71,9 @@ impl Finding {
     }
 }
 
-/// Whether threads start and bring the right bytes, with the program itself as the file.
-pub(super) fn try_a_read(path: &Path) -> Finding {
+/// Whether threads start and bring the right bytes, with the program itself as the file. Nothing where a setting stands in
+/// the way: [`of_settings`] says so.
+pub(super) fn try_a_read(path: &Path) -> Option<Finding> {
     let read = || -> Result<bool> {
         let file = FileHandle::open(path)?;
         let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(0).min(8 << 20)];
@@ -80,19 +81,20 @@ pub(super) fn try_a_read(path: &Path) -> Finding {
         let expected = std::fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
         Ok(expected.starts_with(&bytes))
     };
-    match read() {
+    Some(match read() {
         Ok(true) => Finding::ok("a file read in parallel has the right bytes"),
         Ok(false) => Finding::problem(
             Exit::Integrity,
             "a file read in parallel has wrong bytes",
             "this is a bug of kvik, or of the memory or storage of this machine; please report it",
         ),
+        Err(failure) if failure.is(ErrorKind::Config) => return None,
         Err(failure) => Finding::problem(
             failure.exit(),
             format!("a file cannot be read: {}", failure.message()),
             failure.hint_text().unwrap_or("see the reason").to_owned(),
         ),
-    }
+    })
 }
 
 pub(super) fn of_settings(config: &Config) -> Vec<Finding> {
@@ -207,6 +209,8 @@ pub(super) fn of_route(route: &kvik::Result<Route>) -> Vec<Finding> {
                 .map(|allowed| format!("bytes go by {}: {}", allowed.engine, allowed.why));
             first.map(Finding::ok).into_iter().collect()
         }
+        // A bad setting, which `of_settings` names.
+        Err(error) if error.kind() == ErrorKind::Config => Vec::new(),
         Err(error) => vec![Finding::problem(
             error.kind().into(),
             format!("no route: {error}"),

@@ -49,8 +49,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
     let config = Config::current();
     let route = route(flags.path.as_deref(), file.as_ref());
 
-    let mut findings = vec![try_a_read(Path::new("/proc/self/exe"))];
-    findings.extend(of_settings(&config));
+    let mut findings = of_settings(&config);
+    findings.extend(try_a_read(Path::new("/proc/self/exe")));
     findings.extend(of_machine(&probe));
     findings.extend(file.iter().flat_map(of_file));
     findings.extend(of_route(&route));
