@@ -1,4 +1,4 @@
-//! Every setting once: name, variables, defaults, unit, limits and sentence. All else that lists settings is made from here.
+//! Every setting once: name, variables, defaults, unit, effect, limits and sentence. All else that lists settings is made from here.
 //!
 //! [`settings!`] hands the rows to another macro, which is how the accessors of `Config`, the setters of `Layer`, the
 //! documentation page and the serialized form come from this one table.
@@ -25,7 +25,8 @@ macro_rules! settings {
                 default: "auto",
                 kvikio_default: Some("1"),
                 unit: "threads",
-                rule: Rule::between(1, 32_768).or_auto(cores::usable_up_to_16),
+                effect: Effect::Now,
+                rule: Rule::between(1, 1_024).or_auto(cores::usable_up_to_16),
             }
             /// The size of the tasks into which a range is cut.
             TaskSize task_size: ByteSize {
@@ -33,6 +34,7 @@ macro_rules! settings {
                 default: "4 MiB",
                 kvikio_default: Some("4 MiB"),
                 unit: "bytes",
+                effect: Effect::Now,
                 rule: Rule::at_least(1),
             }
             /// Reads and writes of host memory up to this size run on the caller's thread, without the pool. 0 sends
@@ -43,15 +45,18 @@ macro_rules! settings {
                 default: "1 MiB",
                 kvikio_default: None,
                 unit: "bytes",
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Whether cuFile is used: `off` = cuFile or an error, `on` = never cuFile, `auto` = cuFile only where a direct
-            /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on.
+            /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on. This
+            /// version has no cuFile: with `off` opening fails, and `auto` does what `on` does.
             CompatMode compat_mode: CompatMode {
                 variables: &["KVIK_COMPAT_MODE", "KVIKIO_COMPAT_MODE"],
                 default: "auto",
                 kvikio_default: Some("auto"),
                 unit: "",
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Reads and writes of device memory below this size do not use cuFile.
@@ -60,6 +65,7 @@ macro_rules! settings {
                 default: "16 KiB",
                 kvikio_default: Some("16 KiB"),
                 unit: "bytes",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// The size of one staging buffer between a file and device memory or a direct read.
@@ -68,6 +74,7 @@ macro_rules! settings {
                 default: "16 MiB",
                 kvikio_default: Some("16 MiB"),
                 unit: "bytes",
+                effect: Effect::Planned,
                 rule: Rule::at_least(1),
             }
             /// Whether reads may bypass the page cache (`O_DIRECT`). This is a permission, not an order: where it is given,
@@ -77,6 +84,7 @@ macro_rules! settings {
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// Whether writes may bypass the page cache (`O_DIRECT`). A permission, not an order, as with
@@ -86,6 +94,7 @@ macro_rules! settings {
                 default: "on",
                 kvikio_default: Some("on"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// Whether a direct read may read the aligned blocks around an unaligned range and drop the surplus.
@@ -94,6 +103,7 @@ macro_rules! settings {
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// Whether the files of each block device get a thread pool of their own. Affects files opened afterwards.
@@ -102,6 +112,7 @@ macro_rules! settings {
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// How often a request is sent before its failure is reported, the first time included.
@@ -110,6 +121,7 @@ macro_rules! settings {
                 default: "3",
                 kvikio_default: Some("3"),
                 unit: "attempts",
+                effect: Effect::Planned,
                 rule: Rule::at_least(1),
             }
             /// How long one request may take.
@@ -118,6 +130,7 @@ macro_rules! settings {
                 default: "60",
                 kvikio_default: Some("60"),
                 unit: "seconds",
+                effect: Effect::Planned,
                 rule: Rule::at_least(1),
             }
             /// The HTTP status codes after which a request is sent again; `[]` for none, empty for the default.
@@ -126,6 +139,7 @@ macro_rules! settings {
                 default: "429, 500, 502, 503, 504",
                 kvikio_default: Some("429, 500, 502, 503, 504"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::between(100, 999).or_empty(default_status_codes),
             }
             /// Which machinery fetches remote ranges.
@@ -134,6 +148,7 @@ macro_rules! settings {
                 default: "easy_threadpool",
                 kvikio_default: Some("easy_threadpool"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// How many event loops the `multi_poll` backend runs.
@@ -142,6 +157,7 @@ macro_rules! settings {
                 default: "1",
                 kvikio_default: Some("1"),
                 unit: "event loops",
+                effect: Effect::Planned,
                 rule: Rule::between(1, 32_768),
             }
             /// Whether the `multi_poll` backend gives each chunk or each whole read to the next event loop.
@@ -150,6 +166,7 @@ macro_rules! settings {
                 default: "per_chunk",
                 kvikio_default: Some("per_chunk"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// The most requests that the `multi_poll` backend has in flight; 0 is no limit.
@@ -158,6 +175,7 @@ macro_rules! settings {
                 default: "256",
                 kvikio_default: Some("256"),
                 unit: "requests",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// Whether requests and replies are logged in detail, without secrets.
@@ -166,6 +184,7 @@ macro_rules! settings {
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
             /// The user name sent to WebHDFS where the URL names none; empty for none.
@@ -174,22 +193,27 @@ macro_rules! settings {
                 default: "",
                 kvikio_default: Some(""),
                 unit: "",
+                effect: Effect::Planned,
                 rule: Rule::any(),
             }
-            /// What is logged to `log_file` or to stderr: this level and all more serious ones.
+            /// What the `kvik` command logs, to `log_file` or to stderr: this level and all more serious ones. In a program
+            /// of your own, the `tracing` subscriber that it installs decides.
             LogLevel log_level: LogLevel {
                 variables: &["KVIK_LOG_LEVEL", "KVIKIO_LOG_LEVEL"],
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
+                effect: Effect::CommandOnly,
                 rule: Rule::any(),
             }
-            /// The file that receives the log, emptied first; empty for stderr.
+            /// The file that receives the log of the `kvik` command, emptied first; empty for stderr. In a program of your
+            /// own, the `tracing` subscriber that it installs decides.
             LogFile log_file: Option<PathBuf> {
                 variables: &["KVIK_LOG_FILE", "KVIKIO_LOG_FILE"],
                 default: "",
                 kvikio_default: Some(""),
                 unit: "",
+                effect: Effect::CommandOnly,
                 rule: Rule::any(),
             }
         }
@@ -203,7 +227,50 @@ pub(crate) struct Row {
     pub(crate) default: &'static str,
     pub(crate) kvikio_default: Option<&'static str>,
     pub(crate) unit: &'static str,
+    pub(crate) effect: Effect,
     pub(crate) rule: Rule,
+}
+
+/// Who acts on a setting in this version. Every setting is read and checked, so that what is said early is right later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The library and the command act on it.
+    Now,
+    /// The command acts on it; the library leaves it to the program.
+    CommandOnly,
+    /// Nobody acts on it yet: the part it belongs to is planned.
+    Planned,
+}
+
+impl Effect {
+    /// One word: `now`, `command` or `planned`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Effect::Now => "now",
+            Effect::CommandOnly => "command",
+            Effect::Planned => "planned",
+        }
+    }
+
+    /// What the word means, as a part of a sentence.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Effect::Now => "the library and the `kvik` command act on it",
+            Effect::CommandOnly => "the `kvik` command acts on it, the library does not",
+            Effect::Planned => {
+                "nothing acts on it in this version: it is read and checked, and its part is planned"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
 }
 
 /// What the macro below adds to a [`Row`].
@@ -284,6 +351,12 @@ impl Key {
     #[must_use]
     pub fn unit(self) -> &'static str {
         self.entry().row.unit
+    }
+
+    /// Whether this version acts on the setting.
+    #[must_use]
+    pub fn effect(self) -> Effect {
+        self.entry().row.effect
     }
 
     /// What the setting does, in Markdown.

@@ -60,7 +60,7 @@ mod value;
 pub use config::Config;
 pub use context::Context;
 pub use error::{ConfigError, ParseValueError};
-pub use key::Key;
+pub use key::{Effect, Key};
 pub use layer::Layer;
 pub use origin::Origin;
 pub use reference::reference;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::key::Key;
+use crate::key::{Effect, Key};
 
 /// The page `docs/src/configuration.md`, in Markdown: the rules, and every setting of the table.
 #[must_use]
@@ -20,11 +20,16 @@ pub fn reference() -> String {
 
 fn overview(key: Key) -> String {
     format!(
-        "| [`{key}`](#{key}) | {} | {} | {} |\n",
+        "| [`{key}`](#{key}) | {} | {} | {} | {} |\n",
         default(key.default()),
         key.kvikio_default()
             .map_or("no such setting".to_owned(), default),
-        key.unit()
+        key.unit(),
+        match key.effect() {
+            Effect::Now => "yes",
+            Effect::CommandOnly => "in the command",
+            Effect::Planned => "planned",
+        }
     )
 }
 
@@ -42,6 +47,7 @@ fn section(key: Key) -> String {
         .map(|name| format!("`{name}`"))
         .collect();
     let _ = writeln!(text, "- Variables: {}", variables.join(", "));
+    let _ = writeln!(text, "- Effect: {}", key.effect().meaning());
     text
 }
 
@@ -116,9 +122,9 @@ http_status_codes = [429, 500, 502, 503, 504]
 const OVERVIEW: &str = "\
 ## All settings
 
-Not every setting has a user yet: those of direct I/O, devices and remote reads are read and checked, and take effect with the
-parts that use them.
+The last column says whether this version acts on the setting. What is *planned* is read and checked, and takes effect with the
+part that it belongs to. The log is the command's: a program that uses the library installs a `tracing` subscriber of its own.
 
-| Setting | Default | KvikIO's default | Unit |
-|---|---|---|---|
+| Setting | Default | KvikIO's default | Unit | In effect |
+|---|---|---|---|---|
 ";

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use kvik_config::{Config, Key, Layer, Origin, reference};
+use kvik_config::{Config, Effect, Key, Layer, Origin, reference};
 
 /// KvikIO 26.10's variables, as observed.
 const KVIKIO: &[&str] = &[
@@ -157,17 +157,62 @@ fn the_page_names_every_setting_variable_and_default() {
         }
     }
     assert!(
-        page.contains("| [`num_threads`](#num_threads) | `auto` | `1` | threads |\n"),
+        page.contains("| [`num_threads`](#num_threads) | `auto` | `1` | threads | yes |\n"),
         "{page}"
     );
     assert!(
-        page.contains("| [`inline_size`](#inline_size) | `1 MiB` | no such setting | bytes |\n"),
+        page.contains(
+            "| [`inline_size`](#inline_size) | `1 MiB` | no such setting | bytes | yes |\n"
+        ),
         "{page}"
     );
     assert!(
-        page.contains("- Value: a whole number from 1 to 32768 or `auto`\n"),
+        page.contains("- Value: a whole number from 1 to 1024 or `auto`\n"),
         "{page}"
     );
+}
+
+#[test]
+fn the_page_says_which_settings_this_version_does_not_act_on() {
+    let with = |effect| -> Vec<&str> {
+        let keys = Key::ALL.iter().filter(|key| key.effect() == effect);
+        keys.map(|key| key.name()).collect()
+    };
+    assert_eq!(
+        with(Effect::Now),
+        [
+            "num_threads",
+            "task_size",
+            "inline_size",
+            "compat_mode",
+            "thread_pool_per_block_device"
+        ]
+    );
+    assert_eq!(with(Effect::CommandOnly), ["log_level", "log_file"]);
+    let page = reference();
+    for (effect, words) in [
+        (Effect::Now, "yes"),
+        (Effect::CommandOnly, "in the command"),
+        (Effect::Planned, "planned"),
+    ] {
+        for name in with(effect) {
+            let row = page
+                .lines()
+                .find(|line| line.contains(&format!("(#{name})")));
+            assert!(
+                row.is_some_and(|row| row.ends_with(&format!("| {words} |"))),
+                "{row:?}"
+            );
+            let (_, section) = page
+                .split_once(&format!("\n### {name}\n"))
+                .expect("a section");
+            let section = section.split("\n### ").next().unwrap_or_default();
+            assert!(
+                section.contains(&format!("- Effect: {}\n", effect.meaning())),
+                "{section}"
+            );
+        }
+    }
 }
 
 #[test]

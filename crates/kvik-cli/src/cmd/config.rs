@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use kvik::config::{Config, ConfigError, Key, Origin};
+use kvik::config::{Config, ConfigError, Effect, Key, Origin};
 use serde_json::{Value, json};
 
 use crate::Exit;
@@ -16,6 +16,7 @@ use crate::style::{BAD, FAINT, HEADING};
 ///
 /// From weak to strong: the default, the user's settings file, the environment, the command line. A
 /// bad value in the file or the environment only stops what needs it; here all of them are listed.
+/// Behind the origin, [planned] marks what this version reads and checks but does not act on.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
@@ -79,6 +80,7 @@ fn setting(config: &Config, key: Key) -> Value {
         "unit": key.unit(),
         "expected": key.expected(),
         "variables": key.variables(),
+        "effect": key.effect().word(),
         "meaning": one_line(key.sentence()),
     })
 }
@@ -130,10 +132,21 @@ fn table(config: &Config) -> String {
     for &key in Key::ALL {
         let (value, origin) = (value(config, key), origin(config, key));
         let faint = if origin == "default" { FAINT } else { HEADING };
+        let mark = match key.effect() {
+            Effect::Now => String::new(),
+            other => format!("  {FAINT}[{other}]{FAINT:#}"),
+        };
         let _ = writeln!(
             text,
-            "{:name_width$}  {value:value_width$}  {faint}{origin}{faint:#}",
+            "{:name_width$}  {value:value_width$}  {faint}{origin}{faint:#}{mark}",
             key.name()
+        );
+    }
+    for effect in [Effect::CommandOnly, Effect::Planned] {
+        let _ = writeln!(
+            text,
+            "{FAINT}[{effect}] {}{FAINT:#}",
+            plain(effect.meaning())
         );
     }
     text
@@ -157,6 +170,7 @@ fn details(config: &Config, keys: &[Key]) -> String {
         );
         let _ = writeln!(text, "  variables   {}", key.variables().join(", "));
         let _ = writeln!(text, "  value       {}", key.expected());
+        let _ = writeln!(text, "  effect      {}", plain(key.effect().meaning()));
         let _ = writeln!(text, "  meaning     {}", one_line(key.sentence()));
     }
     text
@@ -172,6 +186,11 @@ fn complaints(problems: &[ConfigError]) -> String {
 
 fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
+}
+
+/// Without the marks of Markdown.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
 }
 
 fn one_line(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Settings from the command line and the environment. What goes wrong elsewhere: half a number is taken for a whole one,
 //! and one bad variable stops everything.
 
-use crate::support::{folder_with, kvik, object};
+use crate::support::{folder_with, kvik, kvik_json, object};
 
 #[test]
 fn config_lists_every_setting_with_value_and_origin() {
@@ -70,7 +70,34 @@ fn config_lists_every_setting_with_value_and_origin() {
         .clone();
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("KVIK_TASK_SIZE, KVIKIO_TASK_SIZE"), "{text}");
+    assert!(text.contains("effect      the library and"), "{text}");
     assert!(!text.contains("num_threads"), "{text}");
+}
+
+#[test]
+fn config_marks_what_this_version_does_not_act_on() {
+    let report = kvik_json(&["config"], []);
+    let text = kvik().arg("config").assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    for setting in report["settings"].as_array().unwrap() {
+        let (name, effect) = (&setting["name"], setting["effect"].as_str().unwrap());
+        let name = name.as_str().unwrap();
+        let row = text.lines().find(|row| row.starts_with(name)).unwrap();
+        let mark = format!("[{effect}]");
+        assert_eq!(row.ends_with(&mark), effect != "now", "{row}");
+        // What a mark means stands below the table.
+        assert_eq!(
+            text.lines().any(|line| line.starts_with(&mark)),
+            effect != "now"
+        );
+    }
+    let of = |key: &str| kvik_json(&["config", key], [])["settings"][0]["effect"].clone();
+    assert_eq!(of("task_size"), "now");
+    assert_eq!(of("log_level"), "command");
+    assert_eq!(of("http_timeout"), "planned");
+    let text = kvik().args(["config", "http_timeout"]).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("effect      nothing acts on it"), "{text}");
 }
 
 #[test]
