@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::style;
 
-/// Moves bytes between storage and memory, in parallel, and proves that they are the right bytes.
+/// Copies, prints and inspects local files in parallel, and measures the machine beside its own limit.
 #[derive(Debug, Parser)]
 #[command(name = "kvik", version, styles = style::HELP, after_long_help = after_help())]
 pub(crate) struct Flags {
@@ -166,10 +166,12 @@ Exit codes:
 {}
 
 Examples:
-  kvik copy --verify data.bin /mnt/fast/     copy, then compare what the storage gives back
-  kvik cat --range 1MiB+64KiB data.bin | xxd 64 KiB from the middle of a file
-  kvik doctor /mnt/fast                      what kvik can use here, and what would make it faster
-  kvik bench                                 about a minute: this machine against its own limit",
+  kvik copy --verify data.bin /mnt/fast/      # copy, then compare what the storage gives back
+  kvik cat --range 1MiB+64KiB data.bin | xxd  # 64 KiB that begin at 1 MiB
+  kvik doctor /mnt/fast                       # what kvik can use there, and what would be faster
+  kvik bench                                  # about a minute: this machine beside its own limit
+
+`kvik help COMMAND` has the flags of a command, the files it touches, its exit codes and examples.",
         Exit::table()
     )
 }
