@@ -209,6 +209,10 @@ impl fmt::Display for Report {
                 ]);
             }
             write!(f, "\n{table}")?;
+            writeln!(
+                f,
+                "ratio: the rate of kvik by that of the limit in each round, and of these the median"
+            )?;
         }
         if !self.thresholds.is_empty() {
             let mut table = Table::new(&Threshold::HEADER);
