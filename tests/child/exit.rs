@@ -1,4 +1,4 @@
-//! Leaving the process while transfers are in flight: field case L4.
+//! Leaving the process while transfers are in flight, which crashed after `main` in other tools.
 
 use std::sync::Mutex;
 

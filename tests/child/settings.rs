@@ -1,4 +1,5 @@
-//! Settings at the start of a process: field case C1, and the promises about environment and settings file.
+//! Settings at the start of a process, where other tools had settings without effect; and the promises about environment and
+//! settings file.
 
 use std::path::Path;
 use std::sync::Barrier;

@@ -1,4 +1,5 @@
-//! Failures that users of other tools reported, by their ids in the list of field cases.
+//! Failures that users of other tools reported in public. The comment of each test says where, by repository and issue;
+//! the first letters of its name only number the case.
 
 use kvik::{ByteSize, Config, FileHandle, Layer, ReadOptions};
 use kvik_tests::faults::Shim;

@@ -1,6 +1,7 @@
 //! What a process finds when it starts: each test starts one, with an environment of its own.
 //!
-//! What once broke, in KvikIO: the settings of one component were reset by another (field case C1), and one bad variable broke all.
+//! What once broke, in KvikIO: what was said after the start had no effect (reported as rapidsai/kvikio#451), and one bad
+//! variable broke all.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};

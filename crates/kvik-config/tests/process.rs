@@ -1,6 +1,7 @@
-//! What holds for the process and for a thread (field case C1).
+//! What holds for the process and for a thread.
 //!
-//! What once broke, in KvikIO: a component that was loaded later reset what the program had set, and contexts were global.
+//! What once broke, in KvikIO, as reported in public (rapidsai/kvikio#451, rapidsai/cudf#23786 and #23683): settings had no
+//! effect, or a component that was loaded later reset what the program had set. Its contexts are global.
 //!
 //! The tests of this file share a process under `cargo test`, so each uses settings of its own.
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 use kvik_config::{ByteSize, CompatMode, Config, Key, Layer, Origin};
 
 #[test]
-fn c1_the_programs_choice_stays_whatever_a_component_would_like() {
+fn the_programs_choice_stays_whatever_a_component_would_like() {
     Config::set_process(Layer::new().num_threads(3)).expect("a value");
     // A component that initialises the library with other wishes, and one more.
     Config::suggest(Layer::new().num_threads(64).http_max_attempts(5)).expect("values");
@@ -45,7 +46,7 @@ fn c1_the_programs_choice_stays_whatever_a_component_would_like() {
 }
 
 #[test]
-fn c1_contexts_nest_and_do_not_leak_across_threads() {
+fn contexts_nest_and_do_not_leak_across_threads() {
     let before = Config::current().task_size();
     let together = Barrier::new(2);
     thread::scope(|scope| {
