@@ -12,7 +12,29 @@
 //! The command `kvik bench` is made of this. Start with [`default_suite`] and [`Options`]; a [`Report`] prints as a table
 //! and serializes as JSON.
 //!
-//! Not here: comparisons with other libraries, and thresholds below which a build fails. No benchmark is a timed test.
+//! # Example: one case, and whether it is near its limit
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//! use std::time::Duration;
+//!
+//! let options = kvik_bench::Options {
+//!     size: 8 << 20, // a small run; the default is about a minute
+//!     rounds: 3,
+//!     budget: Duration::from_millis(300),
+//!     cases: vec!["host-read-64k".into()],
+//!     ..Default::default()
+//! };
+//! let report = kvik_bench::default_suite(&options, &mut |_| {}, &AtomicBool::new(false))?;
+//! let case = &report.cases[0];
+//! assert!(case.spread.0 <= case.ratio && case.ratio <= case.spread.1);
+//! println!("{case}");
+//! # Ok::<(), kvik::Error>(())
+//! ```
+//!
+//! # Not here
+//!
+//! Comparisons with other libraries, and thresholds below which a build fails. No benchmark is a timed test.
 
 mod data;
 mod figures;
