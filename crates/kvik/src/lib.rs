@@ -1,4 +1,4 @@
-//! Moves bytes between storage and memory at the speed of the slower of the two, and proves that they are the right ones.
+//! Parallel reads and writes of local files, at any offset from any thread, with errors that say what, where and how far.
 //!
 //! This crate is the front door: it re-exports the crates that do the work.
 //!
@@ -42,3 +42,8 @@ pub use kvik_core::*;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// The examples of the book's first page, too: `quick-start.md` is a link to it.
+#[cfg(doctest)]
+#[doc = include_str!("../quick-start.md")]
+pub struct QuickStart;
