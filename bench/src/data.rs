@@ -77,8 +77,16 @@ impl Data {
 
     /// An existing file of somebody else: at most its first `most` bytes, read only.
     pub(crate) fn existing(path: &Path, most: u64) -> Outcome<Self> {
+        if let Ok(found) = fs::metadata(path)
+            && found.file_type().is_char_device()
+        {
+            let why = "it is a character device, which has no size";
+            let error = kvik::Error::new(ErrorKind::NotSeekable, Op::Open, why);
+            return Err(error.at(&Place::from(path)).into());
+        }
+        // kvik refuses directories, FIFOs and sockets without waiting, and knows how large a block device is.
+        let len = FileHandle::open(path)?.len()?.min(most);
         let file = File::open(path).doing("open", path)?;
-        let len = file.metadata().doing("inspect", path)?.len().min(most);
         if len < LEAST {
             return Err(Trouble::Misuse(format!(
                 "{} has {len} bytes; a benchmark needs {} at least",
@@ -151,19 +159,12 @@ const _: () = assert!(SYNC_EVERY.is_multiple_of(STEP));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
-
-    fn options(dir: &Path) -> Options {
-        Options {
-            dir: Some(dir.to_owned()),
-            ..Options::default()
-        }
-    }
+    use crate::options::{Options, options_in};
 
     #[test]
     fn the_data_file_holds_its_pattern_and_the_folder_goes() {
         let parent = tempfile::tempdir().expect("a temporary folder");
-        let folder = Folder::make(&options(parent.path())).expect("a folder");
+        let folder = Folder::make(&options_in(parent.path())).expect("a folder");
         let mut told = Vec::new();
         let mut progress = |now: Progress<'_>| {
             if let Progress::Data { bytes, total, .. } = now {
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn a_stop_while_the_data_is_made_removes_the_folder() {
         let parent = tempfile::tempdir().expect("a temporary folder");
-        let folder = Folder::make(&options(parent.path())).expect("a folder");
+        let folder = Folder::make(&options_in(parent.path())).expect("a folder");
         let stop = AtomicBool::new(true);
         let outcome = Data::make(&folder, 64 << 20, Duration::MAX, &mut |_| {}, &stop);
         assert!(matches!(outcome.err(), Some(Trouble::Stopped)));

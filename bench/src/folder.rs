@@ -24,6 +24,12 @@ impl Folder {
         };
         // The figures name the folder, and a relative one would mean nothing to who reads them later.
         let parent = parent.canonicalize().doing("find the folder", &parent)?;
+        if !parent.is_dir() {
+            return Err(Trouble::Misuse(format!(
+                "{} is not a directory to make files in",
+                parent.display()
+            )));
+        }
         let folder = tempfile::Builder::new()
             .prefix("kvik-bench-")
             .tempdir_in(&parent)
@@ -113,21 +119,15 @@ pub(crate) fn memory_bound(size: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn options(dir: &Path) -> Options {
-        Options {
-            dir: Some(dir.to_owned()),
-            ..Options::default()
-        }
-    }
+    use crate::options::options_in;
 
     #[test]
     fn a_folder_is_fresh_and_goes_with_all_that_is_in_it() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let left = || std::fs::read_dir(parent.path()).expect("listed").count();
         let (one, two) = (
-            Folder::make(&options(parent.path())),
-            Folder::make(&options(parent.path())),
+            Folder::make(&options_in(parent.path())),
+            Folder::make(&options_in(parent.path())),
         );
         let (one, two) = (one.expect("a folder"), two.expect("another"));
         assert_ne!(one.path(), two.path());
@@ -136,7 +136,13 @@ mod tests {
         assert_eq!(left(), 1);
         drop(two);
         assert_eq!(left(), 0);
-        assert!(Folder::make(&options(&parent.path().join("missing"))).is_err());
+        assert!(Folder::make(&options_in(&parent.path().join("missing"))).is_err());
+        let file = parent.path().join("file");
+        std::fs::write(&file, "content").expect("written");
+        assert!(matches!(
+            Folder::make(&options_in(&file)),
+            Err(Trouble::Misuse(_))
+        ));
     }
 
     #[test]
@@ -146,7 +152,7 @@ mod tests {
             affordable(
                 &Options {
                     size,
-                    ..options(parent.path())
+                    ..options_in(parent.path())
                 },
                 parent.path(),
             )

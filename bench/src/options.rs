@@ -62,6 +62,15 @@ impl Options {
     }
 }
 
+/// The options of a test: all defaults, in its own folder.
+#[cfg(test)]
+pub(crate) fn options_in(dir: &Path) -> Options {
+    Options {
+        dir: Some(dir.to_owned()),
+        ..Options::default()
+    }
+}
+
 /// What happens right now, for a line or a bar on the screen.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
