@@ -1,10 +1,12 @@
 //! The data of a run: a file of our own whose every byte is known, or a file of somebody else that is only read.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+use kvik::{ErrorKind, FileHandle, Op, Place};
 
 use crate::folder::Folder;
 use crate::loops::size_name;
