@@ -12,7 +12,9 @@ use crate::span::Span;
 use crate::units;
 
 /// Show or drop the cached pages of a file, or of the whole machine
+// Without these two, a missing subcommand prints the help, of which --json has nothing to say.
 #[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = false)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     action: Action,
@@ -94,13 +96,16 @@ fn info(flags: &InfoFlags) -> Result<Report> {
     let (offset, length) = region(path, flags.range)?.unwrap_or((u64::MAX, 0));
     let info = page_cache_info(path.as_path(), offset, length)?;
     let (resident, total, page_size) = (info.resident_pages, info.total_pages, info.page_size);
-    let text = format!(
-        "{}: {resident} of {total} pages cached ({}), {} of {}",
-        show(path),
-        units::percent(resident, total),
-        units::size(resident * page_size),
-        units::size(total * page_size),
-    );
+    let mut text = format!("{}: {resident} of {total} pages cached", show(path));
+    // A file without a size has no pages, and no share of them is cached.
+    if total > 0 {
+        text.push_str(&format!(
+            " ({}), {} of {}",
+            units::percent(resident, total),
+            units::size(resident * page_size),
+            units::size(total * page_size),
+        ));
+    }
     Ok(Report::new(json!({
         "path": path.to_string_lossy(),
         "resident_pages": resident,

@@ -1,8 +1,9 @@
 //! The commands that only tell: stat, page-cache, doctor, bench. What cannot be known must come with its reason.
 
 use std::fs;
+use std::path::Path;
 
-use crate::support::{folder_with, kvik, kvik_json, object};
+use crate::support::{fifo, folder_with, kvik, kvik_json, object};
 
 #[test]
 fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
@@ -99,6 +100,29 @@ fn dropped_pages_are_no_longer_counted() {
     if !["tmpfs", "ramfs"].contains(&stat["file_system"]["name"].as_str().unwrap()) {
         assert_eq!(after, 0);
     }
+}
+
+#[test]
+fn a_file_without_pages_has_no_share_of_them_cached() {
+    let run = kvik()
+        .args(["page-cache", "info", "/proc/self/status"])
+        .assert()
+        .success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert_eq!(text, "/proc/self/status: 0 of 0 pages cached\n");
+}
+
+#[test]
+fn page_cache_without_a_subcommand_says_what_is_missing() {
+    let run = kvik().args(["page-cache", "--json"]).assert().code(2);
+    let error = object(&run.get_output().stdout)["error"].clone();
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("subcommand") && message.contains("drop"),
+        "{error}"
+    );
+    let run = kvik().arg("page-cache").assert().code(2).stdout("");
+    assert!(String::from_utf8_lossy(&run.get_output().stderr).contains("subcommand"));
 }
 
 #[test]
@@ -254,4 +278,39 @@ fn bench_file_reads_a_file_and_leaves_it_as_it_is() {
         .arg(folder.path().join("missing"))
         .assert()
         .code(3);
+}
+
+#[test]
+fn bench_refuses_at_once_what_it_cannot_measure() {
+    let (folder, path, _) = folder_with(10);
+    let fifo = fifo(folder.path());
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (place, kind) in [
+        (fifo.as_path(), "NotSeekable"),
+        (&socket, "NotSeekable"),
+        (Path::new("/dev/zero"), "NotSeekable"),
+        (folder.path(), "IsADirectory"),
+        (&path, "Misuse"),
+    ] {
+        let run = kvik()
+            .args(["bench", "file", "--json", "--quiet"])
+            .arg(place)
+            .assert()
+            .code(2);
+        let error = object(&run.get_output().stdout)["error"].clone();
+        assert_eq!(error["kind"], kind, "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(place.to_str().unwrap()), "{error}");
+    }
+    for (place, code) in [(&path, 2), (&folder.path().join("missing"), 3)] {
+        let run = kvik()
+            .args(["bench", "--dir"])
+            .arg(place)
+            .assert()
+            .code(code);
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(said.contains(place.to_str().unwrap()), "{said}");
+        assert_eq!(said.contains("not a directory"), code == 2, "{said}");
+    }
 }
