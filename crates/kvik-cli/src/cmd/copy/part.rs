@@ -1,6 +1,9 @@
 //! Part: the copy while it is made, beside its final place, locked, and gone again unless it is published or kept.
+//!
+//! It is always a file that this copy created. Whatever else has its name is never written to, nor are its mode and owner
+//! touched: the name may be a hard link of somebody's file, or a file that somebody else made and holds open.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,53 +14,48 @@ use crate::Exit;
 use crate::failure::{Failure, Result, show};
 
 use super::destination::part_of;
+use super::snapshot::inspect;
 
 /// A file called `DST.kvik-part`. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Part {
     handle: FileHandle,
-    // Holds the lock. Closed after `handle`, so that nobody takes the part over while it may still be written.
+    // Closed after `handle`, so that nobody removes the part as a leftover while it may still be written.
+    made: Made,
+}
+
+/// The file as it was created, locked, and its name.
+#[derive(Debug)]
+struct Made {
     file: File,
     path: PathBuf,
     remove: bool,
 }
 
 impl Part {
-    /// Creates the part of `destination`, empty; one that an earlier copy left is taken over, one in use is refused.
+    /// Creates the part of `destination`; one that an earlier copy left makes room, one in use is refused.
     pub(super) fn create(destination: &Path) -> Result<Self> {
         let path = part_of(destination);
-        let file = open(&path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(busy(&path)),
-            // File systems without locks: two copies to one place are then the caller's business.
-            Err(TryLockError::Error(_)) => {}
-        }
-        // Between open and lock the owner of the part may have renamed it to its final place, which is not ours to empty.
-        if !same(&file, &path) {
-            return Err(busy(&path));
-        }
-        let part = |handle| Part {
-            handle,
-            file,
-            path: path.clone(),
-            remove: true,
-        };
-        let handle = FileHandle::options().read(true).write(true).open(&path);
-        let part = match handle {
-            Ok(handle) => part(handle),
-            Err(error) => {
-                // An empty file of ours, of no use to anybody.
-                let _ = fs::remove_file(&path);
-                return Err(error.into());
+        for _ in 0..ATTEMPTS {
+            remove_leftover(&path)?;
+            // Whoever is not the first to create, to lock, or loses the name in between, looks again who has it now.
+            if let Some(made) = Made::create(&path)? {
+                return Part::open(made);
             }
-        };
-        // Only where it is needed: ext4 takes any truncation to nothing as a sign of a file being replaced in place, and
-        // writes all of it out when it is closed.
-        if part.handle.len()? > 0 {
-            part.handle.set_len(0)?;
         }
-        Ok(part)
+        Err(busy(&path))
+    }
+
+    fn open(made: Made) -> Result<Self> {
+        let handle = FileHandle::options()
+            .read(true)
+            .write(true)
+            .open(&made.path)?;
+        let facts = inspect(&handle, &made.path)?;
+        if !made.is(&facts) {
+            return Err(replaced(&made.path));
+        }
+        Ok(Part { handle, made })
     }
 
     pub(super) fn handle(&self) -> &FileHandle {
@@ -65,19 +63,27 @@ impl Part {
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        &self.made.path
     }
 
     pub(super) fn set_mode(&self, mode: u32) -> Result<()> {
-        let done = self.file.set_permissions(Permissions::from_mode(mode));
-        done.map_err(|error| Failure::io("set the mode of", &self.path, &error))
+        let done = self.made.file.set_permissions(Permissions::from_mode(mode));
+        done.map_err(|error| Failure::io("set the mode of", self.path(), &error))
     }
 
     /// Gives the part its final name, in one step; with `sync` the name, too, survives a power cut.
     pub(super) fn publish(mut self, destination: &Path, sync: bool) -> Result<()> {
-        let renamed = fs::rename(&self.path, destination);
+        // In a folder where others may rename, too, the name may mean another file by now.
+        if !self.made.is_named(self.path()) {
+            return Err(replaced(self.path()));
+        }
+        let renamed = fs::rename(self.path(), destination);
         renamed.map_err(|error| Failure::io("rename to", destination, &error))?;
-        self.remove = false;
+        self.made.remove = false;
+        // There is no renaming by descriptor, so that the moment between the look and the rename remains; it is told.
+        if !self.made.is_named(destination) {
+            return Err(replaced(destination));
+        }
         if sync {
             let folder = match destination.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -96,43 +102,104 @@ impl Part {
 
     /// Leaves the part where it is.
     pub(super) fn keep(mut self) {
-        self.remove = false;
+        self.made.remove = false;
     }
 }
 
-impl Drop for Part {
+impl Made {
+    /// A new file, readable by its owner alone until the mode of the source is set. `None` if somebody else was faster.
+    fn create(path: &Path) -> Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        // Exclusive creation follows no link.
+        let new = options.read(true).write(true).create_new(true).mode(0o600);
+        let file = match new.open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(error) => return Err(Failure::io("create", path, &error)),
+        };
+        // Before it is locked, another kvik may take it for a leftover, and remove it.
+        let locked = match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            // File systems without locks: two copies to one place are then the caller's business.
+            Err(TryLockError::Error(_)) => true,
+        };
+        let mut made = Made {
+            file,
+            path: path.to_owned(),
+            remove: false,
+        };
+        made.remove = locked && made.is_named(path);
+        Ok(made.remove.then_some(made))
+    }
+
+    fn is_named(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|named| self.is(&named))
+    }
+
+    fn is(&self, facts: &Metadata) -> bool {
+        self.file.metadata().is_ok_and(|own| same(&own, facts))
+    }
+}
+
+impl Drop for Made {
     fn drop(&mut self) {
-        if self.remove {
+        if self.remove && self.is_named(&self.path) {
             // There is nobody left to tell, and the copy has failed already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Opens or creates the part, readable by its owner alone until the mode of the source is set, and never through a link
-/// that somebody else may have put there.
-fn open(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
+/// Removes the name of a part that no running kvik has locked. Its bytes are not touched, for they may have other names.
+fn remove_leftover(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
-        Ok(_) => {
-            let message = format!(
-                "create {}: something that is not a file has this name",
-                show(path)
-            );
-            return Err(Failure::new(Exit::Failed, "AlreadyExists", message)
-                .hint("remove it, then copy again"));
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            options.create_new(true);
-        }
+        Ok(_) => return Err(no_file(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Failure::io("create", path, &error)),
     }
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => busy(path),
-        _ => Failure::io("create", path, &error),
-    })
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = match options.read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(in_the_way("open the old", path, &error)),
+    };
+    let inspected = file.metadata();
+    let found = inspected.map_err(|error| Failure::io("inspect", path, &error))?;
+    if !found.is_file() {
+        return Err(no_file(path));
+    }
+    if is_locked(&file) {
+        return Err(busy(path));
+    }
+    // Who holds the lock of the file that has the name, alone may take the name away; else its owner renamed it meanwhile.
+    if !fs::symlink_metadata(path).is_ok_and(|named| same(&named, &found)) {
+        return Ok(());
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(in_the_way("remove the old", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes the lock, if it can be had; it is held until `file` is closed.
+fn is_locked(file: &File) -> bool {
+    match file.try_lock() {
+        Ok(()) => false,
+        Err(TryLockError::WouldBlock) => true,
+        // NFS locks files that are open for reading only against writers alone, which is enough to see one.
+        Err(TryLockError::Error(_)) => {
+            matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+        }
+    }
+}
+
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn busy(path: &Path) -> Failure {
@@ -144,19 +211,37 @@ fn busy(path: &Path) -> Failure {
         .hint("wait until it is done, or choose another name")
 }
 
-fn same(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::symlink_metadata(path)) {
-        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
+fn no_file(path: &Path) -> Failure {
+    let message = format!(
+        "create {}: something that is not a file has this name",
+        show(path)
+    );
+    Failure::new(Exit::Failed, "AlreadyExists", message).hint("remove it, then copy again")
 }
+
+fn in_the_way(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::io(what, path, error)
+        .hint("it may be another user's; have it removed, or give the copy another name")
+}
+
+fn replaced(path: &Path) -> Failure {
+    let message = format!(
+        "rename to {}: somebody else put another file there in the same moment; it is not the copy",
+        show(path)
+    );
+    Failure::new(Exit::Integrity, "Changed", message)
+        .hint("copy into a folder that only you may write to")
+}
+
+// More rounds than this lose only to somebody who means it.
+const ATTEMPTS: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_part_is_gone_and_a_kept_one_is_taken_over_empty() {
+    fn a_dropped_part_is_gone_and_a_kept_one_makes_room_for_a_new_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b");
         let part = Part::create(&path).unwrap();
@@ -169,12 +254,15 @@ mod tests {
         part.handle().write_all_at(b"leftover", 0).unwrap();
         part.keep();
         assert_eq!(fs::read(&name).unwrap(), b"leftover");
+        let left = File::open(&name).unwrap();
         let part = Part::create(&path).unwrap();
         assert_eq!(fs::read(&name).unwrap(), b"");
+        assert!(!part.made.is(&left.metadata().unwrap()));
         part.handle().write_all_at(b"new", 0).unwrap();
         part.publish(&path, true).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert!(!name.exists());
+        assert_eq!(io::read_to_string(left).unwrap(), "leftover");
     }
 
     #[test]
@@ -200,5 +288,27 @@ mod tests {
         std::os::unix::fs::symlink(&victim, folder.path().join("b.kvik-part")).unwrap();
         Part::create(&folder.path().join("b")).unwrap_err();
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_file_put_in_the_place_of_the_part_is_neither_published_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b");
+        let swap = |part: &Part| {
+            fs::remove_file(part.path()).unwrap();
+            fs::write(part.path(), b"of somebody else").unwrap();
+        };
+        let part = Part::create(&path).unwrap();
+        let name = part.path().to_owned();
+        swap(&part);
+        let failure = part.publish(&path, false).unwrap_err();
+        assert_eq!(failure.exit(), Exit::Integrity);
+        assert!(!path.exists());
+        assert_eq!(fs::read(&name).unwrap(), b"of somebody else");
+
+        let part = Part::create(&path).unwrap();
+        swap(&part);
+        drop(part);
+        assert_eq!(fs::read(&name).unwrap(), b"of somebody else");
     }
 }

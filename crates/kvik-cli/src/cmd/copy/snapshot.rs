@@ -1,6 +1,6 @@
 //! Snapshot: what identifies a source and its contents, taken before the copy and compared after it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -26,9 +26,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// By the descriptor, so that it is the file that was opened, whatever its name means by now.
     pub(super) fn take(handle: &FileHandle, path: &Path) -> Result<Self> {
-        let owned = handle.as_fd().try_clone_to_owned();
-        let facts = owned.and_then(|fd| File::from(fd).metadata());
-        let facts = facts.map_err(|error| Failure::io("inspect", path, &error))?;
+        let facts = inspect(handle, path)?;
         let size = handle.len()?;
         Ok(Snapshot {
             size,
@@ -61,6 +59,13 @@ impl Snapshot {
         };
         Err(changed(path, &what))
     }
+}
+
+/// What the system says about the open file, whatever its name means by now.
+pub(super) fn inspect(handle: &FileHandle, path: &Path) -> Result<Metadata> {
+    let owned = handle.as_fd().try_clone_to_owned();
+    let facts = owned.and_then(|fd| File::from(fd).metadata());
+    facts.map_err(|error| Failure::io("inspect", path, &error))
 }
 
 /// The source is no longer what it was when the copy began.
