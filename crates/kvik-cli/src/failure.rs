@@ -121,7 +121,8 @@ impl From<Error> for Failure {
         };
         let mut failure = Failure::new(kind.into(), &format!("{kind:?}"), message);
         failure.hint = hint_for(kind).map(str::to_owned);
-        if let Some(place) = error.place() {
+        // What is wrong with a setting is wrong whatever was opened first.
+        if let Some(place) = error.place().filter(|_| kind != ErrorKind::Config) {
             failure = failure.fact("place", place.to_string());
         }
         if let Some(range) = error.range() {
@@ -147,7 +148,6 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::Config => {
             Some("`kvik config` lists every setting, its value and where that came from")
         }
-        ErrorKind::NotSeekable => Some("`kvik cat` also reads pipes and terminals"),
         ErrorKind::GdsUnavailable => Some("`kvik doctor` says what is missing"),
         _ => None,
     }

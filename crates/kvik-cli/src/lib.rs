@@ -34,6 +34,8 @@ mod units;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use exit::Exit;
 
@@ -43,7 +45,9 @@ use output::Output;
 /// Does what a command line says and returns the exit code of the process, one of [`Exit::ALL`].
 ///
 /// The first argument is the name of the program. Results go to standard output, progress, notes and errors to standard
-/// error. Settings given on the command line (`--set`, `--threads`, `--task-size`) hold for this process from then on.
+/// error. Settings given on the command line (`--set`, `--threads`, `--task-size`) hold for this process from then on, and
+/// so does this: SIGXFSZ is ignored, which makes a limit on file sizes an error like a full disk. While a copy or a benchmark
+/// runs, SIGINT and SIGTERM ask it to stop; if it does not, they end the process.
 #[must_use]
 pub fn run<I, T>(args: I) -> ExitCode
 where
@@ -60,10 +64,15 @@ where
 
 fn execute(flags: Flags) -> Exit {
     let output = Output::new(&flags.global).aside(matches!(flags.command, Command::Cat(_)));
+    // Without it a file that grows past `ulimit -f` ends the process. Where it cannot be had, all else is as before.
+    let heard = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, heard);
+    let stop = stop::Stop::new(&output);
     let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
     let result = settings::apply(&flags.global)
-        .and_then(|()| log::start())
-        .and_then(|()| cmd::run(flags.command, &output));
+        .and_then(|()| log::start(&cmd::used(&flags.command), &output))
+        .and_then(|()| cmd::run(flags.command, &output, &stop));
+    stop.tell();
     let totals = recording.map(kvik::stats::Recorder::stop);
     match result {
         Ok(report) => output.report(report, totals.as_ref()),

@@ -138,11 +138,26 @@ impl Output {
         self.print(&out, &err, failure.exit())
     }
 
+    /// Something that went otherwise than it was asked for, and is no failure.
+    pub(crate) fn warn(&self, text: &str) {
+        self.remark(&format!("{NOTE}kvik: warning:{NOTE:#} {text}\n"));
+    }
+
+    /// Nothing is no write: the stream may be one that nobody reads and that another thread waits for.
+    fn remark(&self, text: &str) {
+        if !text.is_empty() {
+            let _ = self.stderr().write_all(text.as_bytes());
+        }
+    }
+
     /// Each stream in one write. Standard error is for people: who closed it wants none of it.
     fn print(&self, out: &str, err: &str, exit: Exit) -> Exit {
-        let _ = self.stderr().write_all(err.as_bytes());
+        self.remark(err);
         if self.aside {
-            let _ = self.stderr().write_all(out.as_bytes());
+            self.remark(out);
+            return exit;
+        }
+        if out.is_empty() {
             return exit;
         }
         let mut stdout = self.stdout();

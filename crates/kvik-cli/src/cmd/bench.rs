@@ -1,6 +1,6 @@
 //! `kvik bench`: this machine against its own limit. The measuring is kvik-bench's; here are flags and the screen.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -8,10 +8,11 @@ use kvik::config::{ByteSize, Config, Key, Origin};
 use kvik_bench::{Options, Progress};
 
 use crate::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure, Result};
+use crate::log::Used;
 use crate::output::{Output, Report};
 use crate::progress::Steps;
-use crate::stop::Stop;
+use crate::stop::{Patience, Stop, stopped};
 use crate::units;
 
 /// Measure kvik on this machine, beside the plain loops that are its limit
@@ -75,8 +76,9 @@ Output:
   limit are medians of the same rounds.
 
 Exit codes:
-  0 measured, 2 no such case, 6 no room for the data, 130 Ctrl-C (the files are removed);
-  `kvik --help` has the whole table.
+  0 measured, 2 no such case, what is named is no file or no directory, 3 it does not exist, 6 no
+  room for the data, 130 Ctrl-C (the files are removed; a second one after a second ends kvik at
+  once and names what is left); `kvik --help` has the whole table.
 
 Examples:
   kvik bench
@@ -84,10 +86,15 @@ Examples:
   kvik bench file /mnt/fast/data.bin --threads 8
   kvik bench --json --quiet | jq -r '.cases[] | [.name, .value, .ratio] | @tsv'";
 
-pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
-    let stop = Stop::listen()?;
+pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
+    stop.listen("bench", Patience::WaitsForAnotherSignal)?;
     let steps = Steps::new(output);
-    let mut tell = |progress: Progress<'_>| show(&steps, &progress);
+    let mut tell = |progress: Progress<'_>| {
+        if let Progress::Data { path, bytes: 0, .. } = progress {
+            left_behind(stop, path.parent().unwrap_or(path));
+        }
+        show(&steps, &progress);
+    };
     let measured = match &flags.suite {
         None => kvik_bench::default_suite(&options(&flags.options, None)?, &mut tell, stop.flag()),
         Some(Suite::File(file)) => {
@@ -99,11 +106,12 @@ pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
     let report = match (measured, stop.requested()) {
         (Ok(report), _) => report,
         (Err(_), Some(exit)) => {
-            return Err(Failure::new(
-                exit,
-                "Interrupted",
-                "bench: stopped; its files are removed",
-            ));
+            let failure = stopped("bench", exit);
+            return Err(match used(flags).paths.is_empty() {
+                true => failure.hint("its files are removed"),
+                // A file that was named, and only read.
+                false => failure,
+            });
         }
         (Err(error), None) => return Err(named(error.into())),
     };
@@ -115,6 +123,28 @@ pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
         )
     })?;
     Ok(Report::new(json).text(report.to_string()))
+}
+
+/// What a log must not go into: a file that is measured is only read.
+pub(crate) fn used(flags: &Flags) -> Used {
+    let file = match &flags.suite {
+        Some(Suite::File(file)) => file.path.clone(),
+        None => None,
+    };
+    Used {
+        paths: file.into_iter().collect(),
+        ..Used::default()
+    }
+}
+
+/// Where the files are that an impatient end leaves there.
+fn left_behind(stop: &Stop, folder: &Path) {
+    let folder = folder.to_owned();
+    stop.last_words(move |exit| {
+        stopped("bench", exit)
+            .fact("left", folder.to_string_lossy())
+            .hint(format!("its files are left in {}", failure::show(&folder)))
+    });
 }
 
 /// What the benches call settings are the arguments of this command.

@@ -14,7 +14,9 @@ use kvik::config::Config;
 use kvik::{ErrorKind, FileHandle, Pending};
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::Exit;
+use crate::failure::{Failure, Result, show};
+use crate::log::Used;
 use crate::output::{self, Report};
 use crate::span::Span;
 
@@ -41,7 +43,7 @@ Output:
   When the reader of a pipe goes away, kvik ends quietly with code 0.
 
 Exit codes:
-  0 printed, 1 I/O error, 2 wrong arguments or a directory, 3 no such file, 4 permission denied,
+  0 printed, 1 I/O error, 2 wrong arguments, a directory or a socket, 3 no such file, 4 permission denied,
   6 standard output is a file and the disk is full; `kvik --help` has the whole table.
 
 Examples:
@@ -67,6 +69,15 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
     Ok(Report::new(report))
 }
 
+/// What a log must not go into.
+pub(crate) fn used(flags: &Flags) -> Used {
+    Used {
+        paths: vec![flags.path.clone()],
+        stdin: flags.path == Path::new("-"),
+        stdout: true,
+    }
+}
+
 /// Why printing ended early.
 enum End {
     NoReader,
@@ -85,8 +96,16 @@ fn print(path: &Path, range: Span, sink: &mut Sink) -> Result<(), End> {
     }
     // Looked at before it is opened: whoever writes to a FIFO would take a short look for its reader, and go on to lose
     // the bytes when that closes.
-    if fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo()) {
-        return front_to_back(path, range, sink);
+    match fs::metadata(path).map(|facts| facts.file_type()) {
+        Ok(kind) if kind.is_fifo() => return front_to_back(path, range, sink),
+        Ok(kind) if kind.is_socket() => {
+            let message = format!(
+                "cat {}: it is a socket, which cannot be read by its name",
+                show(path)
+            );
+            return Err(Failure::new(Exit::Usage, "NotSeekable", message).into());
+        }
+        _ => {}
     }
     let handle = match FileHandle::open(path) {
         Ok(handle) => handle,

@@ -6,7 +6,9 @@
 mod cat;
 mod copy;
 mod interrupt;
+mod log;
 mod output;
+mod part;
 mod refused_copy;
 mod reports;
 mod settings;

@@ -55,6 +55,36 @@ fn a_fifo_is_refused_on_either_side_and_never_waited_for() {
 }
 
 #[test]
+fn only_files_and_block_devices_are_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let fifo = fifo(folder.path());
+    for (source, what, cat_helps) in [
+        (Path::new("/dev/zero"), "character device", true),
+        (Path::new("/dev/null"), "character device", true),
+        (fifo.as_path(), "FIFO", true),
+        (socket.as_path(), "socket", false),
+    ] {
+        let run = kvik()
+            .args(["copy", "--json"])
+            .arg(source)
+            .arg(folder.path().join("b"))
+            .assert()
+            .code(2);
+        let error = object(&run.get_output().stdout)["error"].clone();
+        assert_eq!(error["kind"], "NotSeekable", "{error}");
+        assert!(error["message"].as_str().unwrap().contains(what), "{error}");
+        let hint = error["hint"].as_str().unwrap_or_default();
+        assert_eq!(hint.contains("kvik cat"), cat_helps, "{error}");
+    }
+    let run = kvik().arg("cat").arg(&socket).assert().code(2);
+    let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(said.contains("socket") && !said.contains("hint:"), "{said}");
+    assert_eq!(names(folder.path()), ["fifo", "socket"]);
+}
+
+#[test]
 fn standard_streams_are_refused_with_what_to_do_instead() {
     let (_folder, source, _) = folder_with(10);
     for (from, to) in [

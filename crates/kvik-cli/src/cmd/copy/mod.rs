@@ -1,7 +1,7 @@
 //! `kvik copy`: one file to another place, in parallel, whole or not at all.
 //!
 //! ```text
-//! open source -> resolve destination -> part -> pump (or stream) -> verify -> unchanged? -> sync -> rename
+//! open source -> resolve destination -> part -> pump (or stream) -> verify -> mode -> sync -> unchanged? -> rename
 //! ```
 
 mod destination;
@@ -9,6 +9,7 @@ mod part;
 mod pieces;
 mod pump;
 mod snapshot;
+mod source;
 mod stream;
 mod verify;
 
@@ -22,9 +23,10 @@ use serde_json::json;
 
 use crate::Exit;
 use crate::failure::{Failure, Result, show};
+use crate::log::Used;
 use crate::output::{Output, Report};
 use crate::progress::Progress;
-use crate::stop::Stop;
+use crate::stop::{Patience, Stop, stopped};
 use crate::units;
 
 use part::Part;
@@ -62,17 +64,23 @@ pub(crate) struct Flags {
 
 const AFTER: &str = "\
 Files:
-  DST.kvik-part   the copy while it is made, locked against a second kvik. Ctrl-C and SIGTERM leave
-                  it there and name it; the next copy to DST begins anew and takes its place. Any
-                  error removes it, above all a source that changed, a difference found by
-                  --verify, and a full disk.
+  DST.kvik-part   the copy while it is made, locked against a second kvik and readable by you alone
+                  until it is complete. Ctrl-C and SIGTERM leave it there and name it; the next copy
+                  to DST removes it and begins anew with a new file. Any error removes it, above all
+                  a source that changed, a difference found by --verify, and a full disk.
   DST             is a new file, also where it replaces one: owner and hard links of the old one do
                   not carry over. A symbolic link is followed; what is no regular file (a device, a
-                  FIFO) is refused.
+                  FIFO) is refused. Where others may rename files in the directory of DST, choose
+                  another directory: what they put there in the same moment is told, not prevented.
+
+Signals:
+  Ctrl-C and SIGTERM stop the copy between two pieces. If nothing comes to its end within a second,
+  as a read of /proc/kmsg that waits for the next message, kvik ends without waiting, and without
+  the figures of --stats. A second signal within that second changes nothing.
 
 Exit codes:
-  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory or a
-  pipe), 3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found
+  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory, a
+  pipe or a character device), 3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found
   a difference, 6 disk full, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
 
 Examples:
@@ -80,29 +88,55 @@ Examples:
   kvik copy --verify --threads 8 data.bin backup.bin
   kvik copy --stats=json --quiet data.bin copy.bin | jq .bytes_read";
 
-pub(crate) fn run(flags: &Flags, output: &Output) -> Result<Report> {
+pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
     let begun = Instant::now();
-    let stop = Stop::listen()?;
+    stop.listen("copy", Patience::Ends)?;
     refuse_streams(flags)?;
-    let source = FileHandle::open(&flags.source)?;
+    let source = source::open(&flags.source)?;
     let before = Snapshot::take(&source, &flags.source)?;
     let path = destination::resolve(&flags.source, &flags.destination)?;
     destination::refuse_itself(&before, &flags.source, &path)?;
     let part = Part::create(&path)?;
+    let name = part.path().to_owned();
+    stop.last_words(move |exit| kept(stopped("copy", exit), &name));
     let job = Job {
         source: &source,
         source_path: &flags.source,
         before,
         part: &part,
-        stop: &stop,
+        stop,
         output,
     };
     let copied = match job.fill(flags) {
         Ok(copied) => copied,
-        Err(failure) => return Err(give_up(failure, part)),
+        Err(failure) => {
+            // Before the part is removed, so that nobody is told that it is kept.
+            stop.settle();
+            return Err(give_up(failure, part));
+        }
     };
+    if let Some(exit) = stop.settle() {
+        return Err(give_up(stopped("copy", exit), part));
+    }
     part.publish(&path, !flags.no_sync)?;
     Ok(told(flags, &path, &copied, begun.elapsed()))
+}
+
+/// What a log must not go into.
+pub(crate) fn used(flags: &Flags) -> Used {
+    let mut paths = vec![flags.source.clone(), flags.destination.clone()];
+    if let Some(name) = flags.source.file_name() {
+        paths.push(flags.destination.join(name));
+    }
+    let parts: Vec<PathBuf> = paths[1..]
+        .iter()
+        .map(|path| destination::part_of(path))
+        .collect();
+    paths.extend(parts);
+    Used {
+        paths,
+        ..Used::default()
+    }
 }
 
 /// What is needed to fill a part and to know that it is right.
@@ -146,12 +180,14 @@ impl Job<'_> {
             Copied { size, data }
         };
         drop(progress);
-        self.part.set_mode(self.before.mode)?;
-        if !flags.no_sync || flags.verify {
-            target.sync()?;
-        }
         if flags.verify && size > 0 {
+            target.sync()?;
             self.verify(copied.size, load)?;
+        }
+        // Nobody else may open the part before it is what was asked for.
+        self.part.set_mode(self.before.mode)?;
+        if !flags.no_sync {
+            target.sync()?;
         }
         self.before.compare(self.source, self.source_path)?;
         Ok(copied)
@@ -214,15 +250,19 @@ fn give_up(failure: Failure, part: Part) -> Failure {
     match failure.exit() {
         Exit::Interrupted | Exit::Terminated => {
             part.keep();
-            let hint = format!(
-                "the part is kept: {}; another copy to the same place begins anew",
-                show(&path)
-            );
-            failure.fact("part", path.to_string_lossy()).hint(hint)
+            kept(failure, &path)
         }
         Exit::NoSpace => failure.hint(format!("the part was removed: {}", show(&path))),
         _ => failure,
     }
+}
+
+fn kept(failure: Failure, part: &Path) -> Failure {
+    let hint = format!(
+        "the part is kept: {}; another copy to the same place begins anew",
+        show(part)
+    );
+    failure.fact("part", part.to_string_lossy()).hint(hint)
 }
 
 fn told(flags: &Flags, path: &Path, copied: &Copied, time: Duration) -> Report {

@@ -10,10 +10,9 @@ use std::time::Duration;
 use kvik::config::Config;
 use kvik::{FileHandle, Pending};
 
-use crate::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::progress::Progress;
-use crate::stop::Stop;
+use crate::stop::{Stop, stopped};
 
 use super::pieces::{Piece, Pieces};
 use super::snapshot;
@@ -93,16 +92,7 @@ pub(super) fn drive<W: Work>(mut work: W, depth: usize, stop: &Stop) -> Result<W
 pub(super) fn interrupted(stop: &Stop) -> Result<()> {
     match stop.requested() {
         None => Ok(()),
-        Some(exit @ Exit::Terminated) => Err(Failure::new(
-            exit,
-            "Interrupted",
-            "copy: stopped by SIGTERM",
-        )),
-        Some(exit) => Err(Failure::new(
-            exit,
-            "Interrupted",
-            "copy: stopped by Ctrl-C (SIGINT)",
-        )),
+        Some(exit) => Err(stopped("copy", exit)),
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
             piece: 1 << 20,
             depth: 4,
         };
-        let stop = Stop::listen().unwrap();
+        let stop = Stop::new(&output);
         from_storage(
             &source,
             &target,
