@@ -159,8 +159,8 @@ fn after_help() -> String {
   value and origin, `kvik config KEY` explains one.
 
 Log:
-  Off by default. KVIK_LOG_LEVEL=debug prints it to standard error, with KVIK_LOG_FILE=PATH to a new
-  file.
+  Off by default. KVIK_LOG_LEVEL=debug prints it to standard error, with KVIK_LOG_FILE=PATH at the
+  end of a file. A file that cannot be one is told, and standard error serves.
 
 Exit codes:
 {}

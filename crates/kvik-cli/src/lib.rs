@@ -54,6 +54,9 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
+    // Without it a file that grows past `ulimit -f` ends the process. Where it cannot be had, all else is as before.
+    let heard = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, heard);
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let exit = match flags::parse(&args) {
         Parsed::Run(flags) => execute(*flags),
@@ -64,9 +67,6 @@ where
 
 fn execute(flags: Flags) -> Exit {
     let output = Output::new(&flags.global).aside(matches!(flags.command, Command::Cat(_)));
-    // Without it a file that grows past `ulimit -f` ends the process. Where it cannot be had, all else is as before.
-    let heard = Arc::new(AtomicBool::new(false));
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, heard);
     let stop = stop::Stop::new(&output);
     let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
     let result = settings::apply(&flags.global)

@@ -206,8 +206,8 @@ macro_rules! settings {
                 effect: Effect::CommandOnly,
                 rule: Rule::any(),
             }
-            /// The file that receives the log of the `kvik` command, emptied first; empty for stderr. In a program of your
-            /// own, the `tracing` subscriber that it installs decides.
+            /// The file that receives the log of the `kvik` command, at its end (KvikIO empties it first); empty for
+            /// stderr. In a program of your own, the `tracing` subscriber that it installs decides.
             LogFile log_file: Option<PathBuf> {
                 variables: &["KVIK_LOG_FILE", "KVIKIO_LOG_FILE"],
                 default: "",

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{data, fifo, folder_with, kvik, kvik_std, object};
+use crate::support::{binary, data, fifo, folder_with, kvik, kvik_std, object};
 
 #[track_caller]
 fn check(path: &Path, range: &str, expected: &[u8]) {
@@ -156,6 +156,29 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn standard_output_that_reaches_a_limit_on_file_sizes_is_an_error_and_no_signal() {
+    let (folder, path, bytes) = folder_with(10_000);
+    let out = folder.path().join("out");
+    for words in [&["cat", path.to_str().unwrap()][..], &["--help"]] {
+        // In blocks of 1024 bytes.
+        let script = "ulimit -f 1; exec \"$@\" > \"$OUT\"";
+        let output = Command::new("bash")
+            .args(["-c", script, "bash"])
+            .arg(binary())
+            .args(words)
+            .env("OUT", &out)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(6), "{said}");
+        assert!(said.contains("EFBIG"), "{said}");
+        let written = fs::read(&out).unwrap();
+        assert_eq!(written.len(), 1024);
+        assert_eq!(written == bytes[..1024], words[0] == "cat");
+    }
 }
 
 #[test]
