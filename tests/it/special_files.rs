@@ -27,7 +27,7 @@ fn refused(path: &Path, kind: ErrorKind) {
         let advice = if kind == ErrorKind::IsADirectory {
             "name a file inside it"
         } else {
-            "copy it into a file first"
+            "has no offsets to read or write at"
         };
         assert!(error.to_string().ends_with(advice), "{error}");
     }

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use nix::sys::stat::{SFlag, major, makedev, minor};
-use nix::sys::statfs::{fstatfs, statfs};
 
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::file_ref::{FileRef, file_type};
-use crate::probe::file_system::name_of_magic;
+use crate::probe::{Fact, FileSystem};
 
 /// A block device as far as transfers share it: the whole disk rather than a partition, and for NVMe the controller rather than one
 /// of its namespaces, since these are what the traffic queues at.
@@ -120,14 +120,11 @@ fn parse_numbers(text: &str) -> Option<(u32, u32)> {
 }
 
 fn no_device(file: &FileRef<'_>, device: u64) -> String {
-    let stats = match file {
-        FileRef::Path(path) => statfs(*path),
-        FileRef::Fd(fd) => fstatfs(fd),
+    let seen = file.look().map(|seen| FileSystem::of(seen.as_fd()));
+    let name = match &seen {
+        Ok(Fact::Known(system)) => &system.name,
+        _ => "its file system",
     };
-    let name = stats
-        .ok()
-        .and_then(|stats| name_of_magic(stats.filesystem_type().0 as u64))
-        .unwrap_or("its file system");
     format!(
         "{name} has no block device of its own: {}:{} is not in /sys/dev/block, as with all file systems in memory, over the network or \
          over several devices",

@@ -233,7 +233,6 @@ impl Error {
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self.0.kind {
             ErrorKind::IsADirectory => "name a file inside it",
-            ErrorKind::NotSeekable => "copy it into a file first",
             ErrorKind::StorageFull => "free space or raise the quota, then run it again",
             ErrorKind::TooManyOpenFiles => "close files or raise the limit (ulimit -n)",
             ErrorKind::OutOfMemory => "free memory or raise the limit, then run it again",
