@@ -71,7 +71,7 @@ Files:
   DST             is a new file, also where it replaces one: owner and hard links of the old one do
                   not carry over. A symbolic link is followed; what is no regular file (a device, a
                   FIFO) is refused. Where others may rename files in the directory of DST, choose
-                  another directory: what they put there in the same moment is told, not prevented.
+                  another directory: they may replace the copy at any time.
 
 Signals:
   Ctrl-C and SIGTERM stop the copy between two pieces. If nothing comes to its end within a second,

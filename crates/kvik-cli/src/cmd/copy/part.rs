@@ -73,17 +73,14 @@ impl Part {
 
     /// Gives the part its final name, in one step; with `sync` the name, too, survives a power cut.
     pub(super) fn publish(mut self, destination: &Path, sync: bool) -> Result<()> {
-        // In a folder where others may rename, too, the name may mean another file by now.
+        // In a folder where others may rename, too, the name may mean another file by now. Those could as well replace the
+        // copy a moment after the rename, and so may another kvik, so that nothing is looked at then.
         if !self.made.is_named(self.path()) {
             return Err(replaced(self.path()));
         }
         let renamed = fs::rename(self.path(), destination);
         renamed.map_err(|error| Failure::io("rename to", destination, &error))?;
         self.made.remove = false;
-        // There is no renaming by descriptor, so that the moment between the look and the rename remains; it is told.
-        if !self.made.is_named(destination) {
-            return Err(replaced(destination));
-        }
         if sync {
             let folder = match destination.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
