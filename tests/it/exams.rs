@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kvik::EngineKind;
 use kvik_tests::conformance::{Files, exam};
 
 #[test]
@@ -17,4 +18,21 @@ fn local_files_on_tmpfs_pass() {
         "this test needs a tmpfs at /dev/shm: mount -t tmpfs tmpfs /dev/shm"
     );
     exam(&Files::in_folder(tempfile::tempdir_in(shm).unwrap().path()));
+}
+
+fn by(engine: EngineKind) {
+    exam(&Files::in_folder(tempfile::tempdir().unwrap().path()).by(engine));
+    let shm = tempfile::tempdir_in("/dev/shm").unwrap();
+    exam(&Files::in_folder(shm.path()).by(engine));
+}
+
+#[test]
+fn local_files_read_through_a_scratch_pass() {
+    by(EngineKind::Scratch);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn local_files_read_by_map_pass() {
+    by(EngineKind::Mapped);
 }
