@@ -20,19 +20,28 @@ fn local_files_on_tmpfs_pass() {
     exam(&Files::in_folder(tempfile::tempdir_in(shm).unwrap().path()));
 }
 
-fn by(engine: EngineKind) {
-    exam(&Files::in_folder(tempfile::tempdir().unwrap().path()).by(engine));
-    let shm = tempfile::tempdir_in("/dev/shm").unwrap();
-    exam(&Files::in_folder(shm.path()).by(engine));
+#[test]
+fn local_files_read_through_a_scratch_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
 }
 
 #[test]
-fn local_files_read_through_a_scratch_pass() {
-    by(EngineKind::Scratch);
+fn local_files_on_tmpfs_read_through_a_scratch_pass() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn local_files_read_by_map_pass() {
-    by(EngineKind::Mapped);
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn local_files_on_tmpfs_read_by_map_pass() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
 }

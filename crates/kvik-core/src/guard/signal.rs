@@ -21,7 +21,7 @@ use nix::errno::Errno;
 pub(crate) enum Unguarded {
     /// The thread has `SIGBUS` blocked: a fault would end the process.
     Blocked,
-    /// The handler was replaced by others again and again, or another thread is putting it in place.
+    /// The handler was replaced by others again and again, or another thread takes long to put it in place.
     Contended,
     /// The operating system refuses.
     Refused(Errno),
@@ -42,25 +42,33 @@ pub(super) fn ready() -> Result<(), Unguarded> {
     if is_blocked()? {
         return Err(Unguarded::Blocked);
     }
-    let current = disposition()?;
-    if HANDLERS
-        .iter()
-        .any(|handler| current.sa_sigaction == *handler as usize)
-    {
+    if is_ours(&disposition()?) {
         return Ok(());
     }
-    // Not a lock: a child forked while it is held must not wait for ever. It reads without a map instead.
-    if INSTALLING.swap(true, Ordering::Acquire) {
-        return Err(Unguarded::Contended);
+    // Not a lock, but a wait with an end: a child forked while somebody installs must not wait for ever.
+    for _ in 0..PATIENCE {
+        if !INSTALLING.swap(true, Ordering::Acquire) {
+            let outcome = install();
+            INSTALLING.store(false, Ordering::Release);
+            return outcome;
+        }
+        std::thread::yield_now();
     }
-    let outcome = install();
-    INSTALLING.store(false, Ordering::Release);
-    outcome
+    Err(Unguarded::Contended)
+}
+
+fn is_ours(disposition: &libc::sigaction) -> bool {
+    HANDLERS
+        .iter()
+        .any(|handler| disposition.sa_sigaction == *handler as usize)
 }
 
 /// Puts a handler in front of the present disposition. One thread at a time.
 fn install() -> Result<(), Unguarded> {
     let previous = disposition()?;
+    if is_ours(&previous) {
+        return Ok(());
+    }
     let level = (0..LEVELS.len())
         .find(|level| {
             // A level is used again for the predecessor it knows: somebody may put his handler back and back again.
@@ -148,11 +156,14 @@ extern "C" fn handle<const LEVEL: usize>(
     let (instructions, landing) = super::guarded();
     // SAFETY: sigaction(2): with SA_SIGINFO the second argument points to the signal's facts.
     let code = unsafe { (*info).si_code };
-    // SAFETY: the same: the third points to the interrupted thread's `ucontext_t`, which is nobody else's meanwhile.
-    let context_of_thread = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-    let at = &mut context_of_thread.uc_mcontext.gregs[libc::REG_RIP as usize];
-    if is_fault(code) && instructions.contains(&(*at as usize)) {
-        *at = landing as i64;
+    let context_of_thread = context.cast::<libc::ucontext_t>();
+    // SAFETY: the same: the third points to where the interrupted thread's registers are kept, nobody else's meanwhile.
+    let at = unsafe { &raw mut (*context_of_thread).uc_mcontext.gregs[libc::REG_RIP as usize] };
+    // SAFETY: as above.
+    let instruction = unsafe { at.read() };
+    if is_fault(code) && instructions.contains(&(instruction as usize)) {
+        // SAFETY: as above. The thread goes on at the landing, as point 2 of the text of guard.rs allows.
+        unsafe { at.write(landing as i64) };
         return;
     }
     if let Some(level) = LEVELS[LEVEL].get() {
@@ -207,4 +218,6 @@ type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 // Each is written once, before its handler is put in place.
 static LEVELS: [OnceLock<Level>; 4] = [const { OnceLock::new() }; 4];
 static HANDLERS: [Handler; LEVELS.len()] = [handle::<0>, handle::<1>, handle::<2>, handle::<3>];
+// To install takes microseconds, unless the thread that does loses its processor meanwhile.
+const PATIENCE: usize = 1000;
 static INSTALLING: AtomicBool = AtomicBool::new(false);
