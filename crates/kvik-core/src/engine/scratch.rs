@@ -171,9 +171,12 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a thread whose scratch nobody has used"
+    )]
     fn a_thread_keeps_one_scratch_and_lends_it_once() {
         std::thread::scope(|scope| {
-            // A thread of its own: nobody else has used its scratch.
             scope.spawn(|| {
                 let first = Borrowed::take().unwrap();
                 let second = Borrowed::take().unwrap();

@@ -1,4 +1,8 @@
 //! Faults of our own: copies out of, and into, files that were cut.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "faults of many threads, and a thread that blocks a signal"
+)]
 
 use std::fs::File;
 use std::mem::MaybeUninit;
