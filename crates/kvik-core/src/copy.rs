@@ -26,8 +26,8 @@ mod lines {
     #[repr(C, align(16))]
     struct Lane([MaybeUninit<u8>; 16]);
 
-    /// What leaves for memory at once. Filled one after the other: with two lines open at a time, copies out of the page
-    /// cache were slower by an eighth, and neither wider stores (AVX2, AVX-512) nor prefetching made up for it; measured on
+    /// What leaves for memory at once. Lines are filled one after the other: with two open at a time, copies out of the page
+    /// cache were slower by an eighth, and stores of 64 bytes (AVX-512) or prefetching were no better than this; measured on
     /// Sapphire Rapids.
     #[repr(C, align(64))]
     struct Line([Lane; 4]);

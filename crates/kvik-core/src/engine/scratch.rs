@@ -101,7 +101,7 @@ thread_local! {
     static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-// Measured best of 64 KiB to 1 MiB on the two-core machine: it fits the second-level cache with room for the target's lines.
+// As in the loops of the bench: it fits the second-level cache with room for the target's lines.
 const SIZE: usize = 256 << 10;
 // What alignment means to the copies of the CPUs in question, whatever page size the kernel has.
 const PAGE: usize = 4096;
