@@ -34,13 +34,40 @@ use signal::Unguarded;
 /// The thread cannot be guarded at the moment. Nothing was copied.
 ///
 /// # Safety
-/// From `from` on, as many bytes as `to` is long lie in one mapping that stays for the call. Reading them may fault with
-/// `SIGBUS`, and others may write to them.
-unsafe fn copy(to: &mut [MaybeUninit<u8>], from: *const u8) -> Result<usize, Unguarded> {
+/// 1. From `from` on, as many bytes as `to` is long lie in one mapping that stays for the call. Reading them may fault with
+///    `SIGBUS`, and others may write to them.
+/// 2. With [`Lanes::Wide`] the processor has AVX-512.
+unsafe fn copy(
+    to: &mut [MaybeUninit<u8>],
+    from: *const u8,
+    lanes: Lanes,
+) -> Result<usize, Unguarded> {
     signal::ready()?;
-    // SAFETY: `to` is ours to write; the mapping is there, by our caller's promise, and a fault in it is met by the handler
-    // that `ready` has just seen in place. The block keeps to the C calling convention (point 2 of the module's text).
-    Ok(unsafe { guarded_copy(to.as_mut_ptr().cast(), from, to.len()) })
+    // SAFETY: `to` is ours to write; the mapping is there, by our caller's promise 1, and a fault in it is met by the handler
+    // that `ready` has just seen in place; the instructions are there, by promise 2. The block keeps to the C calling
+    // convention (point 2 of the module's text).
+    Ok(unsafe { guarded_copy(to.as_mut_ptr().cast(), from, to.len(), lanes as usize) })
+}
+
+/// How many bytes a load and a store move. Wide ones make a copy out of the page cache faster by a tenth (Sapphire Rapids,
+/// 82 turns), which those of copy.rs, out of the processor's cache, are not.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+enum Lanes {
+    /// 16: every x86-64.
+    Narrow = 0,
+    /// 64: AVX-512.
+    Wide = 1,
+}
+
+impl Lanes {
+    /// The widest that this processor has.
+    fn best() -> Lanes {
+        match std::arch::is_x86_feature_detected!("avx512f") {
+            true => Lanes::Wide,
+            false => Lanes::Narrow,
+        }
+    }
 }
 
 /// The instructions that may fault, by their addresses, and where to go on if one does.
@@ -51,14 +78,14 @@ fn guarded() -> (Range<usize>, usize) {
 
 unsafe extern "C" {
     #[link_name = concat!("kvik_core_guarded_copy_", env!("CARGO_PKG_VERSION"))]
-    fn guarded_copy(to: *mut u8, from: *const u8, count: usize) -> usize;
+    fn guarded_copy(to: *mut u8, from: *const u8, count: usize, lanes: usize) -> usize;
     #[link_name = concat!("kvik_core_guarded_landing_", env!("CARGO_PKG_VERSION"))]
     static LANDING: u8;
 }
 
 // Names carry the version: a program may hold two versions of this crate.
 //
-// rdi, rsi, rdx: to, from, count. rdi is moved on only behind the stores that it counts (`rep movsb` keeps it exact), so at
+// rdi, rsi, rdx, rcx: to, from, count, lanes. rdi is moved on only behind the stores that it counts (`rep movsb` keeps it exact), so at
 // any fault it stands behind the last byte that is written. Lines are stored one after the other, see copy.rs; the sfence is
 // for the same reason as there.
 global_asm!(
@@ -70,6 +97,7 @@ global_asm!(
     "{copy}:",
     ".cfi_startproc",
     "mov r8, rdi",
+    "mov r9, rcx",
     // Up to the first whole line of the target.
     "mov rcx, rdi",
     "neg rcx",
@@ -81,9 +109,21 @@ global_asm!(
     // Whole lines.
     "mov rcx, rdx",
     "shr rcx, 6",
+    "jz 4f",
+    "test r9, r9",
     "jz 3f",
     ".p2align 4",
+    // One of the upper sixteen registers: they need no vzeroupper afterwards.
     "2:",
+    "vmovdqu64 zmm16, [rsi]",
+    "vmovntdq [rdi], zmm16",
+    "add rsi, 64",
+    "add rdi, 64",
+    "dec rcx",
+    "jnz 2b",
+    "jmp 4f",
+    ".p2align 4",
+    "3:",
     "movdqu xmm0, [rsi]",
     "movdqu xmm1, [rsi + 16]",
     "movdqu xmm2, [rsi + 32]",
@@ -95,9 +135,9 @@ global_asm!(
     "add rsi, 64",
     "add rdi, 64",
     "dec rcx",
-    "jnz 2b",
+    "jnz 3b",
     // What is left of the last one.
-    "3:",
+    "4:",
     "mov ecx, edx",
     "and ecx, 63",
     "rep movsb",

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 
 use nix::errno::Errno;
 
-use super::Unguarded;
+use super::{Lanes, Unguarded};
 
 /// A mapping of a piece of a file, with the file's pages in it. Nothing ever refers to its bytes. Unmapped on drop.
 pub(crate) struct FileMap {
@@ -65,8 +65,9 @@ impl FileMap {
         );
         // SAFETY: within the mapping, by the assertion.
         let from = unsafe { self.start.add(skip) };
-        // SAFETY: the mapping reaches that far, by the assertion, and stays until `self` is dropped.
-        unsafe { super::copy(to, from.as_ptr()) }.map_err(Unmapped::Unguarded)
+        // SAFETY: 1. the mapping reaches that far, by the assertion, and stays until `self` is dropped; 2. `best` has asked
+        // the processor.
+        unsafe { super::copy(to, from.as_ptr(), Lanes::best()) }.map_err(Unmapped::Unguarded)
     }
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use nix::sys::signal::{SigSet, Signal};
 
-use super::{Unguarded, copy};
+use super::{Lanes, Unguarded, copy};
 
 /// A mapped file that a test may cut, mapped for good.
 pub(super) struct Cuttable {
@@ -41,19 +41,34 @@ impl Cuttable {
         }
     }
 
-    /// Copies `len` bytes from `at` on to the place `to_at` of fresh memory; the count, and all of the memory.
+    /// Copies `len` bytes from `at` on to the place `to_at` of fresh memory; the count, and all of the memory. Done by all
+    /// lanes that there are, which must not differ.
     fn copy(&self, at: usize, len: usize, to_at: usize) -> Result<(usize, Vec<u8>), Unguarded> {
-        let mut memory = vec![MaybeUninit::new(0xee); to_at + len + 64];
+        let narrow = self.copy_by(at, len, to_at, Lanes::Narrow)?;
+        assert_eq!(narrow, self.copy_by(at, len, to_at, Lanes::best())?);
+        Ok(narrow)
+    }
+
+    fn copy_by(
+        &self,
+        at: usize,
+        len: usize,
+        to_at: usize,
+        lanes: Lanes,
+    ) -> Result<(usize, Vec<u8>), Unguarded> {
+        let mut memory = vec![MaybeUninit::new(0xee); to_at + len + 128];
+        // From a line's begin on, so that it is the caller who says how the copy lies in its lines.
+        let skip = memory.as_ptr().addr().next_multiple_of(64) - memory.as_ptr().addr();
+        let memory = &mut memory[skip..skip + to_at + len + 64];
         // SAFETY: the tests stay within the mapping.
         let from = unsafe { self.start.add(at) };
-        // SAFETY: the same; the mapping stays for good.
-        let count = unsafe { copy(&mut memory[to_at..to_at + len], from) }?;
-        let memory = memory.into_iter();
-        // SAFETY: initialised above.
-        Ok((
-            count,
-            memory.map(|byte| unsafe { byte.assume_init() }).collect(),
-        ))
+        // SAFETY: 1. the same, and the mapping stays for good; 2. narrow, or what the processor has.
+        let count = unsafe { copy(&mut memory[to_at..to_at + len], from, lanes) }?;
+        let byte = |byte: MaybeUninit<u8>| {
+            // SAFETY: initialised above.
+            unsafe { byte.assume_init() }
+        };
+        Ok((count, memory.iter().copied().map(byte).collect()))
     }
 
     /// Reads without a guard.
@@ -125,7 +140,7 @@ fn a_target_that_is_gone_ends_the_copy_as_well() {
     // SAFETY: mapped for good, and only this test writes to it.
     let to = unsafe { std::slice::from_raw_parts_mut(target.start.cast(), 8192) };
     // SAFETY: the mapping is that long, and stays.
-    let count = unsafe { copy(to, source.start) };
+    let count = unsafe { copy(to, source.start, Lanes::Narrow) };
     assert_eq!(count, Ok(4096));
 }
 
