@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kvik::EngineKind;
 use kvik_tests::conformance::{Files, exam};
 
 #[test]
@@ -17,4 +18,30 @@ fn local_files_on_tmpfs_pass() {
         "this test needs a tmpfs at /dev/shm: mount -t tmpfs tmpfs /dev/shm"
     );
     exam(&Files::in_folder(tempfile::tempdir_in(shm).unwrap().path()));
+}
+
+#[test]
+fn local_files_read_through_a_scratch_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
+}
+
+#[test]
+fn local_files_on_tmpfs_read_through_a_scratch_pass() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn local_files_read_by_map_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn local_files_on_tmpfs_read_by_map_pass() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
 }

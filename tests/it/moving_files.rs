@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kvik::{ByteSize, FileHandle, ReadAtExt, ReadOptions};
+use kvik::{ByteSize, EngineKind, EnginePreference, FileHandle, ReadAtExt, ReadOptions};
 use kvik_tests::pattern::{assert_same, pattern};
 
 /// Runs `change` again and again on another thread while `read` runs `rounds` times.
@@ -40,11 +40,16 @@ fn ways(round: usize) -> ReadOptions {
     }
 }
 
-fn growing_in(folder: &Path) {
+fn open(path: &Path, engine: EnginePreference) -> FileHandle {
+    let options = FileHandle::options().read(true).engine(engine);
+    options.open(path).unwrap()
+}
+
+fn growing_in(folder: &Path, engine: EnginePreference) {
     let path = folder.join("growing");
     let truth = pattern(1, 0, MOST);
     let writer = File::create(&path).unwrap();
-    let file = FileHandle::open(&path).unwrap();
+    let file = open(&path, engine);
     let mut end = 0;
     // Appends of odd sizes; at the end the file is emptied by nobody, so the writer stops there.
     let append = |round: usize| {
@@ -78,16 +83,15 @@ fn growing_in(folder: &Path) {
 
 #[test]
 fn a_growing_file_is_read_up_to_an_end_that_it_had_meanwhile() {
-    growing_in(tempfile::tempdir().unwrap().path());
-    growing_in(tempfile::tempdir_in("/dev/shm").unwrap().path());
+    each_way(growing_in);
 }
 
-fn shrinking_in(folder: &Path) {
+fn shrinking_in(folder: &Path, engine: EnginePreference) {
     let path = folder.join("shrinking");
     let truth = pattern(1, 0, MOST);
     let writer = File::create(&path).unwrap();
     writer.write_all_at(&truth, 0).unwrap();
-    let file = FileHandle::open(&path).unwrap();
+    let file = open(&path, engine);
     // Cut, made long again by a hole, filled again.
     let change = |round: usize| match round % 3 {
         0 => writer.set_len((round * 7919 % MOST) as u64).unwrap(),
@@ -123,8 +127,7 @@ fn shrinking_in(folder: &Path) {
 
 #[test]
 fn a_file_that_is_cut_while_it_is_read_gives_what_it_had_and_no_garbage() {
-    shrinking_in(tempfile::tempdir().unwrap().path());
-    shrinking_in(tempfile::tempdir_in("/dev/shm").unwrap().path());
+    each_way(shrinking_in);
 }
 
 #[test]
@@ -137,6 +140,21 @@ fn a_file_that_is_replaced_or_removed_is_read_through_the_handle_as_it_was() {
     assert_same(&file.read_to_end(0).unwrap(), &pattern(1, 0, 100_000));
     std::fs::remove_file(&path).unwrap();
     assert_same(&file.read_to_end(0).unwrap(), &pattern(1, 0, 100_000));
+}
+
+/// On a disk and in memory, by each engine.
+fn each_way(test: fn(&Path, EnginePreference)) {
+    let mut engines = vec![
+        EnginePreference::Auto,
+        EnginePreference::Only(EngineKind::Scratch),
+    ];
+    if cfg!(target_arch = "x86_64") {
+        engines.push(EnginePreference::Only(EngineKind::Mapped));
+    }
+    for engine in engines {
+        test(tempfile::tempdir().unwrap().path(), engine);
+        test(tempfile::tempdir_in("/dev/shm").unwrap().path(), engine);
+    }
 }
 
 const MOST: usize = 1_000_000;

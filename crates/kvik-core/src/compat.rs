@@ -117,14 +117,14 @@ pub(crate) fn resolve(
         CompatMode::On => Cow::Borrowed("the compat mode ON leaves it alone"),
         CompatMode::Auto => facts.without_cufile.clone(),
     };
-    let why = match preference {
-        EnginePreference::Auto => "works on every file system",
-        EnginePreference::Only(EngineKind::Posix) => "asked for by the caller",
+    let (engine, why) = match preference {
+        EnginePreference::Auto => (EngineKind::Posix, "works on every file system"),
+        EnginePreference::Only(engine) => (engine, "asked for by the caller"),
     };
     Ok(Route {
         wanted,
         allowed: vec![Allowed {
-            engine: EngineKind::Posix,
+            engine,
             why: Cow::Borrowed(why),
         }],
         ruled_out: vec![RuledOut {
@@ -150,7 +150,11 @@ mod tests {
         };
         let text = match resolve(wanted, preference, &facts) {
             Ok(route) => {
-                assert!(route.allows(EngineKind::Posix));
+                let engine = match preference {
+                    EnginePreference::Auto => EngineKind::Posix,
+                    EnginePreference::Only(engine) => engine,
+                };
+                assert!(route.allows(engine));
                 assert_eq!(route.wanted, wanted);
                 route.to_string()
             }
@@ -180,6 +184,12 @@ mod tests {
             Only(EngineKind::Posix),
             "not usable under WSL",
             "compat mode auto\n  posix     allowed: asked for by the caller\n  cuFile    ruled out: not usable under WSL",
+        );
+        check(
+            Auto,
+            Only(EngineKind::Mapped),
+            "not in this build",
+            "compat mode auto\n  mapped    allowed: asked for by the caller\n  cuFile    ruled out: not in this build",
         );
         check(
             On,

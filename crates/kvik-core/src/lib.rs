@@ -50,6 +50,7 @@ mod pending;
 mod read_at;
 
 mod buffer;
+mod copy;
 mod target;
 
 mod engine;
@@ -64,6 +65,8 @@ mod probe;
 
 mod file_ref;
 mod fork;
+#[cfg(target_arch = "x86_64")]
+mod guard;
 mod os;
 mod sync;
 

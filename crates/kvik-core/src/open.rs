@@ -13,9 +13,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
 
 use crate::block_device::block_device_of;
-use crate::compat::{self, Facts, Route};
-use crate::corridor::Engine;
-use crate::engine::posix::Posix;
+use crate::compat::{self, EnginePreference, Facts, Route};
+use crate::corridor::{Engine, EngineKind};
+use crate::engine;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     /// Where offset 0 of a write lies: the end at opening for append, else the start.
     pub(crate) write_base: u64,
     pub(crate) engine: Arc<dyn Engine>,
+    /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
+    pub(crate) inline: bool,
     pub(crate) route: Route,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
@@ -62,8 +64,13 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
+    let kind = match options.engine {
+        EnginePreference::Auto => EngineKind::Posix,
+        EnginePreference::Only(kind) => kind,
+    };
     Ok(Opened {
-        engine: Arc::new(Posix::new(Arc::clone(&file))),
+        engine: engine_of(kind, &file)?,
+        inline: kind == EngineKind::Posix,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),
@@ -73,6 +80,13 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         route,
         config: options.config.clone(),
         pool,
+    })
+}
+
+fn engine_of(kind: EngineKind, file: &Arc<File>) -> Result<Arc<dyn Engine>> {
+    engine::for_kind(kind, file).ok_or_else(|| {
+        let why = format!("the engine {kind} is not in this build for another processor");
+        Error::new(ErrorKind::Unsupported, Op::Open, why)
     })
 }
 

@@ -22,6 +22,8 @@ use std::slice;
 
 use nix::errno::Errno;
 
+use crate::copy;
+
 /// Memory that a read fills. Made from a mutable slice, initialised or not.
 ///
 /// # Example: what can be a target
@@ -202,6 +204,15 @@ impl FillWindow<'_> {
         count
     }
 
+    /// [`put`](FillWindow::put) past the cache: for large pieces that nobody reads back at once.
+    pub(crate) fn put_streaming(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.remaining());
+        copy::stream(self.room(), &bytes[..count]);
+        // SAFETY: just written.
+        unsafe { self.advance(count) };
+        count
+    }
+
     /// One `pread(2)` of `fd` at `offset` into the rest of the window; returns its count, 0 at the end of the data.
     ///
     /// # Errors
@@ -315,16 +326,20 @@ mod tests {
 
     #[test]
     fn put_fills_up_to_the_end_and_counts() {
-        let mut bytes = [9u8; 5];
-        let mut target = Target::from(&mut bytes);
-        let mut window = target.window();
-        assert_eq!(window.put(b"abc"), 3);
-        assert_eq!(window.put(b"defg"), 2);
-        assert_eq!(
-            (window.filled(), window.remaining(), window.put(b"h")),
-            (5, 0, 0)
-        );
-        assert_eq!(&bytes, b"abcde");
+        type Put = fn(&mut FillWindow<'_>, &[u8]) -> usize;
+        let ways: [Put; 2] = [|w, bytes| w.put(bytes), |w, bytes| w.put_streaming(bytes)];
+        for put in ways {
+            let mut bytes = [9u8; 5];
+            let mut target = Target::from(&mut bytes);
+            let mut window = target.window();
+            assert_eq!(put(&mut window, b"abc"), 3);
+            assert_eq!(put(&mut window, b"defg"), 2);
+            assert_eq!(
+                (window.filled(), window.remaining(), put(&mut window, b"h")),
+                (5, 0, 0)
+            );
+            assert_eq!(&bytes, b"abcde");
+        }
     }
 
     #[test]

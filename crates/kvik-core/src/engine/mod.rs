@@ -4,9 +4,14 @@
 //! An engine for which a task is one blocking call completes it in `start`; one with a queue in the kernel or on a
 //! device completes it later.
 
+#[cfg(target_arch = "x86_64")]
+mod mapped;
 pub(crate) mod posix;
+mod scratch;
 
 use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
 
 use kvik_stats::Backend;
 
@@ -24,14 +29,33 @@ use crate::error::Result;
 pub enum EngineKind {
     /// `pread(2)` and `pwrite(2)` through the page cache.
     Posix,
+    /// `pread(2)` into a small aligned scratch, and on past the cache: where the kernel's copy into the target is slow.
+    Scratch,
+    /// A copy out of mapped windows of the file, past the cache. Only on x86-64.
+    Mapped,
 }
 
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineKind::Posix => "posix",
+            EngineKind::Scratch => "scratch",
+            EngineKind::Mapped => "mapped",
         })
     }
+}
+
+/// The engine of that kind on `file`; `None` where this build does not have it.
+pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Arc<dyn Engine>> {
+    let file = Arc::clone(file);
+    Some(match kind {
+        EngineKind::Posix => Arc::new(posix::Posix::new(file)),
+        EngineKind::Scratch => Arc::new(scratch::Scratch::new(file)),
+        #[cfg(target_arch = "x86_64")]
+        EngineKind::Mapped => Arc::new(mapped::Mapped::new(file)),
+        #[cfg(not(target_arch = "x86_64"))]
+        EngineKind::Mapped => return None,
+    })
 }
 
 /// Moves the bytes of tasks between one object and memory.

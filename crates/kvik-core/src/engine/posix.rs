@@ -33,20 +33,35 @@ impl Engine for Posix {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(Box::new(PosixLane {
-            file: &self.file,
-            finished: None,
-        }))
+        Ok(Box::new(BlockingLane::new(&self.file, fill)))
     }
 }
 
-/// A lane on which each task is finished when `start` returns.
-struct PosixLane<'w> {
+/// A lane on which each task is finished when `start` returns. Reads go by `fill`, which fills a window from an offset on
+/// and leaves it short only where the data ends; writes by `pwrite`.
+pub(crate) struct BlockingLane<'w, F> {
     file: &'w File,
+    fill: F,
     finished: Option<Completion<'w>>,
 }
 
-impl<'w> Lane<'w> for PosixLane<'w> {
+impl<'w, F> BlockingLane<'w, F>
+where
+    F: FnMut(&File, &mut FillWindow<'_>, u64) -> Result<()>,
+{
+    pub(crate) fn new(file: &'w File, fill: F) -> BlockingLane<'w, F> {
+        BlockingLane {
+            file,
+            fill,
+            finished: None,
+        }
+    }
+}
+
+impl<'w, F> Lane<'w> for BlockingLane<'w, F>
+where
+    F: FnMut(&File, &mut FillWindow<'_>, u64) -> Result<()>,
+{
     fn room(&self) -> usize {
         1 - self.in_flight()
     }
@@ -59,7 +74,7 @@ impl<'w> Lane<'w> for PosixLane<'w> {
         let offset = task.range.start;
         let completion = match window {
             Window::Fill(mut window) => {
-                let error = fill(self.file, &mut window, offset).err();
+                let error = (self.fill)(self.file, &mut window, offset).err();
                 Completion {
                     task,
                     moved: window.filled(),
