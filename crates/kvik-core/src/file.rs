@@ -144,11 +144,12 @@ impl FileHandle {
     /// [`submit_read`](FileHandle::submit_read) with wishes of its own.
     pub fn submit_read_with<B: IoBufMut>(
         &self,
-        buffer: B,
+        mut buffer: B,
         offset: u64,
         options: &ReadOptions,
     ) -> Pending<B> {
-        match self.may_read().and_then(|()| self.call(options)) {
+        let len = buffer.bytes_mut().len() as u64;
+        match self.may_read().and_then(|()| self.call(len, options)) {
             Ok(call) => call.submit_read(buffer, offset),
             Err(error) => Pending::refused(error, buffer),
         }
@@ -166,7 +167,8 @@ impl FileHandle {
         offset: u64,
         options: &WriteOptions,
     ) -> Pending<B> {
-        let call = self.may_write().and_then(|()| self.call(options));
+        let len = buffer.bytes().len() as u64;
+        let call = self.may_write().and_then(|()| self.call(len, options));
         match call.and_then(|call| Ok((call, self.write_offset(offset)?))) {
             Ok((call, offset)) => call.submit_write(buffer, offset),
             Err(error) => Pending::refused(error, buffer),
@@ -274,7 +276,7 @@ impl FileHandle {
         let mut target = target.within_offsets(offset);
         let len = target.len() as u64;
         if !self.is_inline(len, options)? {
-            return self.call(options)?.read(&mut target, offset);
+            return self.call(len, options)?.read(&mut target, offset);
         }
         let range = self.check(offset, len, options, Op::Read)?;
         let span = self.begin(Direction::Read, offset, len);
@@ -291,7 +293,7 @@ impl FileHandle {
         let offset = self.write_offset(offset)?;
         let len = source.len() as u64;
         if !self.is_inline(len, options)? {
-            return self.call(options)?.write(source, offset);
+            return self.call(len, options)?.write(source, offset);
         }
         let range = self.check(offset, len, options, Op::Write)?;
         let span = self.begin(Direction::Write, offset, len);
@@ -340,18 +342,22 @@ impl FileHandle {
         )
     }
 
-    fn call(&self, options: &ReadOptions) -> Result<Call> {
+    fn call(&self, len: u64, options: &ReadOptions) -> Result<Call> {
         let config = self.0.config.clone().unwrap_or_else(Config::current);
+        let threads = match options.num_threads {
+            Some(threads) => threads,
+            None => config.num_threads()?,
+        };
+        let task_size = match options.task_size {
+            Some(size) => size.bytes(),
+            // So that a transfer of a few tasks' length keeps all threads busy, too.
+            None => config.task_size()?.bytes().min(share(len, threads)),
+        };
         Ok(Call {
             engine: Arc::clone(&self.0.engine),
             pool: self.0.pool.clone().unwrap_or_else(ThreadPool::global),
-            threads: options
-                .num_threads
-                .map_or_else(|| config.num_threads(), Ok)?,
-            task_size: options
-                .task_size
-                .map_or_else(|| config.task_size(), Ok)?
-                .bytes(),
+            threads,
+            task_size,
             deadline: options.deadline,
             place: self.0.place.clone(),
             name: Arc::clone(&self.0.name),
@@ -425,3 +431,14 @@ impl fmt::Debug for FileHandle {
         )
     }
 }
+
+/// One thread's share of a transfer, in whole pages.
+fn share(len: u64, threads: usize) -> u64 {
+    len.div_ceil(threads.max(1) as u64)
+        .next_multiple_of(Plan::ALIGNMENT)
+        .max(SMALLEST_SHARE)
+}
+
+// Below this, handing half of the work to another thread costs more than it saves: two threads begin to beat one between
+// 1 and 2 MiB of cached file (`kvik bench file --case thresholds`, two-core machine).
+const SMALLEST_SHARE: u64 = 1 << 20;

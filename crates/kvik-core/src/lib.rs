@@ -50,6 +50,7 @@ mod pending;
 mod read_at;
 
 mod buffer;
+mod choice;
 mod copy;
 mod target;
 

@@ -16,6 +16,7 @@ use crate::block_device::block_device_of;
 use crate::compat::{self, EnginePreference, Facts, Route};
 use crate::corridor::{Engine, EngineKind};
 use crate::engine;
+use crate::engine::auto::Auto;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
@@ -64,13 +65,16 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
-    let kind = match options.engine {
-        EnginePreference::Auto => EngineKind::Posix,
-        EnginePreference::Only(kind) => kind,
+    let engine: Arc<dyn Engine> = match options.engine {
+        EnginePreference::Auto => Arc::new(Auto::new(Arc::clone(&file))),
+        EnginePreference::Only(kind) => engine_of(kind, &file)?,
     };
     Ok(Opened {
-        engine: engine_of(kind, &file)?,
-        inline: kind == EngineKind::Posix,
+        engine,
+        inline: matches!(
+            options.engine,
+            EnginePreference::Auto | EnginePreference::Only(EngineKind::Posix)
+        ),
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),

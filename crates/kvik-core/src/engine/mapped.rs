@@ -36,6 +36,13 @@ impl Mapped {
         }
     }
 
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            engine: self,
+            maps: true,
+        }
+    }
+
     fn fall_back(&self, error: &Unmapped) {
         if !self.fell_back.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
@@ -50,25 +57,41 @@ impl Engine for Mapped {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        // Somebody who changes the file, and what keeps it from being mapped, will go on to: a lane tries no further.
-        let mut maps = true;
+        let mut reader = self.reader();
         Ok(Box::new(BlockingLane::new(
             &self.file,
-            move |file, window, offset| {
-                while maps && window.remaining() > 0 {
-                    match fill_mapped(file, window, offset) {
-                        Ok(Progress::Filled) => {}
-                        Ok(Progress::AtEnd) => break,
-                        Ok(Progress::Changed) => maps = false,
-                        Err(error) => {
-                            self.fall_back(&error);
-                            maps = false;
-                        }
-                    }
-                }
-                posix::fill(file, window, offset)
-            },
+            move |file, window, offset| reader.fill(file, window, offset),
         )))
+    }
+}
+
+/// One lane's reads out of maps.
+pub(crate) struct Reader<'e> {
+    engine: &'e Mapped,
+    // Somebody who changes the file, and what keeps it from being mapped, will go on to: a lane tries no further.
+    maps: bool,
+}
+
+impl Reader<'_> {
+    /// Fills the window from `offset` on; it stays short only where the data ends.
+    pub(crate) fn fill(
+        &mut self,
+        file: &File,
+        window: &mut FillWindow<'_>,
+        offset: u64,
+    ) -> Result<()> {
+        while self.maps && window.remaining() > 0 {
+            match fill_mapped(file, window, offset) {
+                Ok(Progress::Filled) => {}
+                Ok(Progress::AtEnd) => break,
+                Ok(Progress::Changed) => self.maps = false,
+                Err(error) => {
+                    self.engine.fall_back(&error);
+                    self.maps = false;
+                }
+            }
+        }
+        posix::fill(file, window, offset)
     }
 }
 

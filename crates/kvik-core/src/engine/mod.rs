@@ -4,6 +4,7 @@
 //! An engine for which a task is one blocking call completes it in `start`; one with a queue in the kernel or on a
 //! device completes it later.
 
+pub(crate) mod auto;
 #[cfg(target_arch = "x86_64")]
 mod mapped;
 pub(crate) mod posix;

@@ -36,19 +36,19 @@ impl Engine for Scratch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let mut memory = Borrowed::take()?;
+        let mut scratch = Borrowed::take()?;
         Ok(Box::new(BlockingLane::new(
             &self.file,
-            move |file, window, offset| memory.fill(file, window, offset),
+            move |file, window, offset| scratch.fill(file, window, offset),
         )))
     }
 }
 
 /// The scratch of a thread while a lane has it; given back on drop.
-struct Borrowed(Vec<u8>);
+pub(crate) struct Borrowed(Vec<u8>);
 
 impl Borrowed {
-    fn take() -> Result<Borrowed> {
+    pub(crate) fn take() -> Result<Borrowed> {
         // A thread that is at its end has no scratch any more, one with a second lane no second one: both get memory of
         // their own.
         let mut memory = KEPT.try_with(Cell::take).unwrap_or_default();
@@ -62,7 +62,12 @@ impl Borrowed {
     }
 
     /// Fills the window from `offset` on; it stays short only where the data ends.
-    fn fill(&mut self, file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    pub(crate) fn fill(
+        &mut self,
+        file: &File,
+        window: &mut FillWindow<'_>,
+        offset: u64,
+    ) -> Result<()> {
         while window.remaining() > 0 {
             let at = offset + window.filled() as u64;
             let place = &mut self.place(at)[..];

@@ -1,0 +1,130 @@
+//! Learns which of a few ways to do the same work is the fastest here, from the work itself.
+//!
+//! No machine is asked what it is, and no time is spent on measuring alone: each way is tried a few times on work that has
+//! to be done anyway, then the cheapest is taken, and once in a while another one, since machines and their load change.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// What was learnt about `N` ways. Shared by all threads; a race between two of them costs a sample, nothing else.
+#[derive(Debug)]
+pub(crate) struct Choice<const N: usize> {
+    picks: AtomicU64,
+    ways: [Way; N],
+}
+
+#[derive(Debug)]
+struct Way {
+    tried: AtomicU64,
+    // Nanoseconds per MiB: the lowest seen, drifting upwards when it is not reached any more.
+    cost: AtomicU64,
+}
+
+impl<const N: usize> Choice<N> {
+    pub(crate) const fn new() -> Choice<N> {
+        Choice {
+            picks: AtomicU64::new(0),
+            ways: [const {
+                Way {
+                    tried: AtomicU64::new(0),
+                    cost: AtomicU64::new(u64::MAX),
+                }
+            }; N],
+        }
+    }
+
+    /// The way to go now.
+    pub(crate) fn pick(&self) -> usize {
+        let pick = self.picks.fetch_add(1, Ordering::Relaxed);
+        let untried = |way: &Way| way.tried.load(Ordering::Relaxed) < TRIES;
+        if let Some(way) = self.ways.iter().position(untried) {
+            self.ways[way].tried.fetch_add(1, Ordering::Relaxed);
+            return way;
+        }
+        match pick % EXPLORE {
+            0 => (pick / EXPLORE) as usize % N,
+            _ => self.best(),
+        }
+    }
+
+    /// The cheapest way so far.
+    pub(crate) fn best(&self) -> usize {
+        let costs = self.ways.iter().map(|way| way.cost.load(Ordering::Relaxed));
+        costs
+            .enumerate()
+            .min_by_key(|(_, cost)| *cost)
+            .map_or(0, |(way, _)| way)
+    }
+
+    /// Tells what moving `bytes` by this way took.
+    pub(crate) fn report(&self, way: usize, bytes: usize, took: Duration) {
+        if bytes < SAMPLE {
+            return; // What is fixed about a call would count for the way.
+        }
+        let cost = (took.as_nanos() as u64).saturating_mul(1 << 20) / bytes as u64;
+        let known = &self.ways[way].cost;
+        let old = known.load(Ordering::Relaxed);
+        // Others disturb, nobody helps: the lowest is nearest to the truth, and higher ones move it only slowly.
+        let new = if cost <= old {
+            cost
+        } else {
+            old + (cost - old) / 16
+        };
+        known.store(new, Ordering::Relaxed);
+    }
+}
+
+// Three, so that one disturbed sample decides nothing.
+const TRIES: u64 = 3;
+// A way that costs four times as much then costs little more than one percent in all.
+const EXPLORE: u64 = 256;
+const SAMPLE: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn run(choice: &Choice<3>, costs: [u64; 3], picks: usize) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for _ in 0..picks {
+            let way = choice.pick();
+            counts[way] += 1;
+            choice.report(way, MIB, Duration::from_nanos(costs[way]));
+        }
+        counts
+    }
+
+    #[test]
+    fn each_way_is_tried_then_the_cheapest_is_taken() {
+        let choice = Choice::new();
+        assert_eq!(run(&choice, [300, 100, 200], 9), [3, 3, 3]);
+        let counts = run(&choice, [300, 100, 200], 1000);
+        assert!(counts[1] > 990, "{counts:?}");
+    }
+
+    #[test]
+    fn a_way_that_becomes_dear_is_left_for_the_next_best() {
+        let choice = Choice::new();
+        run(&choice, [300, 100, 200], 100);
+        let counts = run(&choice, [300, 900, 200], 10_000);
+        assert!(counts[2] > 9_000, "{counts:?}");
+    }
+
+    #[test]
+    fn a_way_that_becomes_cheap_is_found_again() {
+        let choice = Choice::new();
+        run(&choice, [300, 100, 200], 100);
+        let counts = run(&choice, [50, 100, 200], 10_000);
+        assert!(counts[0] > 8_000, "{counts:?}");
+    }
+
+    #[test]
+    fn small_samples_teach_nothing() {
+        let choice = Choice::<2>::new();
+        choice.report(1, SAMPLE - 1, Duration::from_nanos(1));
+        assert_eq!(choice.best(), 0);
+    }
+}
