@@ -24,6 +24,7 @@ use crate::pending::Pending;
 use crate::pool::ThreadPool;
 use crate::probe::FileProbe;
 use crate::read_at::complete;
+use crate::residency::Residency;
 use crate::target::{Source, Target};
 
 /// An open file. Cloning it gives another handle to the same open file; all methods take `&self` and may be called from
@@ -257,6 +258,13 @@ impl FileHandle {
         FileProbe::of(self.as_fd()).is_ok_and(|probe| probe.direct_opens.is_yes())
     }
 
+    /// How much of `range` is in the page cache now, in a few microseconds. Files of others, about which the kernel says
+    /// nothing, are sampled.
+    #[must_use]
+    pub fn residency(&self, range: Range<u64>) -> Residency {
+        self.0.cached.residency(range)
+    }
+
     /// The path it was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -311,7 +319,7 @@ impl FileHandle {
         };
         // A call that says how it is to be done goes the long way, where its wishes are checked and heeded.
         let plain = options.task_size.is_none() && options.num_threads.is_none();
-        Ok(plain && len <= limit?.bytes())
+        Ok(self.0.inline && plain && len <= limit?.bytes())
     }
 
     /// The checks that the corridor makes for larger transfers.

@@ -13,13 +13,16 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
 
 use crate::block_device::block_device_of;
-use crate::compat::{self, Facts, Route};
-use crate::corridor::Engine;
+use crate::compat::{self, EnginePreference, Facts, Route};
+use crate::corridor::{Engine, EngineKind};
+use crate::engine::direct::{DirectEngine, DirectFile, Edges, Wish};
+use crate::engine::for_kind;
 use crate::engine::posix::Posix;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
 use crate::pool::ThreadPool;
+use crate::residency::CachedPages;
 
 /// An open file and all that was decided about it.
 pub(crate) struct Opened {
@@ -32,6 +35,9 @@ pub(crate) struct Opened {
     /// Where offset 0 of a write lies: the end at opening for append, else the start.
     pub(crate) write_base: u64,
     pub(crate) engine: Arc<dyn Engine>,
+    /// Whether small transfers may be made by `pread` and `pwrite` without the engine.
+    pub(crate) inline: bool,
+    pub(crate) cached: CachedPages,
     pub(crate) route: Route,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
@@ -54,7 +60,7 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     let access = access(options)?;
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
-    let route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
+    let mut route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
     let file = open_now(path, access, options)?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),
@@ -62,8 +68,14 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
+    let engine = match options.engine {
+        EnginePreference::Only(kind) => for_kind(kind, &file).transpose()?,
+        EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
+    };
     Ok(Opened {
-        engine: Arc::new(Posix::new(Arc::clone(&file))),
+        inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
+        engine: engine.unwrap_or_else(|| Arc::new(Posix::new(Arc::clone(&file)))),
+        cached: CachedPages::new(Arc::clone(&file)),
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),
@@ -159,6 +171,41 @@ fn check_offsets(file: &File) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The engine for direct I/O, where settings ask for it.
+fn direct_by_settings(
+    file: &Arc<File>,
+    access: Access,
+    config: &Config,
+    route: &mut Route,
+) -> Result<Option<Arc<dyn Engine>>> {
+    let said = |wish| matches!(wish, Wish::Prefer | Wish::Must);
+    let wish = |opened: bool, wish| {
+        if opened && said(wish) {
+            wish
+        } else {
+            Wish::Never
+        }
+    };
+    let read = wish(access.read, Wish::to_read(config)?);
+    let write = wish(access.write, Wish::to_write(config)?);
+    if !said(read) && !said(write) {
+        return Ok(None);
+    }
+    let both = Arc::new(DirectFile::new(Arc::clone(file)));
+    if read == Wish::Must || write == Wish::Must {
+        both.insist()?;
+    }
+    let why = match (said(read), said(write)) {
+        (true, true) => "settings ask for it, for reads and writes",
+        (true, false) => "settings ask for it, for reads",
+        _ => "settings ask for it, for writes",
+    };
+    route.prefer(EngineKind::Direct, why);
+    let scratch = config.bounce_buffer_size()?.bytes();
+    let engine = DirectEngine::new(both, read, write).limited(Edges::of(config)?, scratch);
+    Ok(Some(Arc::new(engine)))
 }
 
 /// The pool of the block device under the file; where there is none, the shared pool serves.

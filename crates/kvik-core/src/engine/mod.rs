@@ -4,9 +4,13 @@
 //! An engine for which a task is one blocking call completes it in `start`; one with a queue in the kernel or on a
 //! device completes it later.
 
+pub(crate) mod blocking;
+pub(crate) mod direct;
 pub(crate) mod posix;
 
 use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
 
 use kvik_stats::Backend;
 
@@ -24,14 +28,29 @@ use crate::error::Result;
 pub enum EngineKind {
     /// `pread(2)` and `pwrite(2)` through the page cache.
     Posix,
+    /// The same past the page cache (`O_DIRECT`), with the edges that no block fits cut off.
+    Direct,
 }
 
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineKind::Posix => "posix",
+            EngineKind::Direct => "direct",
         })
     }
+}
+
+/// The engine of this kind for a caller who takes no other; `None` for a kind that this build does not have.
+///
+/// # Errors
+/// It cannot be used on this file: the text says why.
+pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Result<Arc<dyn Engine>>> {
+    let file = Arc::clone(file);
+    Some(match kind {
+        EngineKind::Posix => Ok(Arc::new(posix::Posix::new(file))),
+        EngineKind::Direct => direct::only(file),
+    })
 }
 
 /// Moves the bytes of tasks between one object and memory.
