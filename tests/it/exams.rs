@@ -2,11 +2,18 @@
 
 use std::path::Path;
 
+use kvik::EngineKind;
 use kvik_tests::conformance::{Files, exam};
 
 #[test]
 fn local_files_in_the_temporary_folder_pass() {
     exam(&Files::in_folder(tempfile::tempdir().unwrap().path()));
+}
+
+#[test]
+fn local_files_past_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Direct));
 }
 
 #[test]
