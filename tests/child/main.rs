@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod direct;
 mod exit;
 mod forks;
 mod growth;
@@ -32,6 +33,8 @@ fn main() {
         "bytes-by-backend" => transfers::bytes_by_backend(args),
         "totals" => transfers::totals(args),
         "every-call" => transfers::every_call(args),
+        "direct-open" => direct::open(args),
+        "direct-clones" => direct::clones(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

@@ -227,7 +227,7 @@ fn options(threads: &str, task_size: &str) -> ReadOptions {
     }
 }
 
-fn report(outcome: Result<usize>) {
+pub(crate) fn report(outcome: Result<usize>) {
     match outcome {
         Ok(count) => println!("ok {count}"),
         Err(error) => {
@@ -235,7 +235,12 @@ fn report(outcome: Result<usize>) {
             println!("text: {error}");
         }
     }
-    let counters = [&names::IO_SHORT, &names::IO_INTERRUPTED, &names::IO_AGAIN];
+    let counters = [
+        &names::IO_SHORT,
+        &names::IO_INTERRUPTED,
+        &names::IO_AGAIN,
+        &names::FALLBACKS,
+    ];
     counters
         .iter()
         .for_each(|counter| println!("{}: {}", counter.metric().name, counter.get()));

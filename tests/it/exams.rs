@@ -11,6 +11,12 @@ fn local_files_in_the_temporary_folder_pass() {
 }
 
 #[test]
+fn local_files_past_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Direct));
+}
+
+#[test]
 fn local_files_on_tmpfs_pass() {
     let shm = Path::new("/dev/shm");
     assert!(
@@ -23,25 +29,25 @@ fn local_files_on_tmpfs_pass() {
 #[test]
 fn local_files_read_through_a_scratch_pass() {
     let folder = tempfile::tempdir().unwrap();
-    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Scratch));
 }
 
 #[test]
 fn local_files_on_tmpfs_read_through_a_scratch_pass() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    exam(&Files::in_folder(folder.path()).by(EngineKind::Scratch));
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Scratch));
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn local_files_read_by_map_pass() {
     let folder = tempfile::tempdir().unwrap();
-    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Mapped));
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn local_files_on_tmpfs_read_by_map_pass() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    exam(&Files::in_folder(folder.path()).by(EngineKind::Mapped));
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Mapped));
 }

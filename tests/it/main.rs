@@ -14,6 +14,7 @@ mod exams;
 mod file_systems;
 
 mod behavior;
+mod direct;
 mod field_cases;
 mod settings;
 mod statistics;

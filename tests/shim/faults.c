@@ -1,14 +1,17 @@
-/* Loaded before libc: pread and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
+/* Loaded before libc: open, pread and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
  *
  * Rules stand in a row with commas between them, each as CALL:WHAT:WHEN. The first that applies decides, except that
  * `delay` lets those behind it have their say.
  *
- *   CALL  pread, pwrite
- *   WHAT  an errno by name; short = half of what was asked for; one = one byte; zero = nothing; delay = 20 ms later
+ *   CALL  pread, pwrite: all of them; direct-pread, direct-pwrite: those on a descriptor with O_DIRECT, counted apart;
+ *         direct-open: open with O_DIRECT, which can only fail
+ *   WHAT  an errno by name; short = half of what was asked for (direct: in whole blocks); one = one byte; zero = nothing; delay = 20 ms later
  *   WHEN  N = the Nth call, counted from 1; N+ = from the Nth call on; *N = each Nth; @N = calls that touch file offset N
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { READ, WRITE, CALLS };
+enum { READ, WRITE, DIRECT_READ, DIRECT_WRITE, DIRECT_OPEN, CALLS };
 enum { SHORT = -1, ONE = -2, NOTHING = -3, DELAY = -4 };
 
 struct rule {
@@ -26,6 +29,7 @@ struct rule {
     long long number;
 };
 
+static const char *const call_names[CALLS] = {"pread", "pwrite", "direct-pread", "direct-pwrite", "direct-open"};
 static struct rule rules[32];
 static int rule_count;
 static atomic_llong calls[CALLS];
@@ -35,12 +39,21 @@ static int what_of(const char *text)
     static const struct { const char *name; int what; } words[] = {
         {"short", SHORT}, {"one", ONE}, {"zero", NOTHING}, {"delay", DELAY}, {"EINTR", EINTR}, {"EAGAIN", EAGAIN},
         {"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EFBIG", EFBIG}, {"EINVAL", EINVAL}, {"ENOMEM", ENOMEM},
-        {"ESTALE", ESTALE}, {"ETIMEDOUT", ETIMEDOUT},
+        {"ESTALE", ESTALE}, {"ETIMEDOUT", ETIMEDOUT}, {"EOPNOTSUPP", EOPNOTSUPP}, {"EMFILE", EMFILE},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(text, words[i].name))
             return words[i].what;
     fprintf(stderr, "KVIK_FAULT: no such fault: %s\n", text);
+    exit(2);
+}
+
+static int call_of(const char *text)
+{
+    for (int i = 0; i < CALLS; i++)
+        if (!strcmp(text, call_names[i]))
+            return i;
+    fprintf(stderr, "KVIK_FAULT: no such call: %s\n", text);
     exit(2);
 }
 
@@ -52,12 +65,12 @@ __attribute__((constructor)) static void read_rules(void)
     char *copy = strdup(text), *rest = copy;
     for (char *one; (one = strsep(&rest, ",")) && rule_count < 32;) {
         char *call = strsep(&one, ":"), *what = strsep(&one, ":");
-        if (!what || !one || (strcmp(call, "pread") && strcmp(call, "pwrite"))) {
+        if (!what || !one) {
             fprintf(stderr, "KVIK_FAULT: not a rule: %s\n", text);
             exit(2);
         }
         struct rule *rule = &rules[rule_count++];
-        rule->call = strcmp(call, "pread") ? WRITE : READ;
+        rule->call = call_of(call);
         rule->what = what_of(what);
         rule->when = *one == '*' || *one == '@' ? *one++ : '=';
         char *end;
@@ -80,10 +93,15 @@ static int applies(const struct rule *rule, long long nth, size_t count, off_t o
 
 static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset)
 {
-    long long nth = atomic_fetch_add(&calls[call], 1) + 1;
+    int direct = fcntl(fd, F_GETFL) & O_DIRECT ? call + DIRECT_READ : CALLS;
+    long long nth = atomic_fetch_add(&calls[call], 1) + 1, nth_direct = 0;
+    if (direct < CALLS)
+        nth_direct = atomic_fetch_add(&calls[direct], 1) + 1;
     for (int i = 0; i < rule_count; i++) {
         const struct rule *rule = &rules[i];
-        if (rule->call != call || !applies(rule, nth, count, offset))
+        if (rule->call != call && rule->call != direct)
+            continue;
+        if (!applies(rule, rule->call == call ? nth : nth_direct, count, offset))
             continue;
         if (rule->what == DELAY) {
             usleep(20000);
@@ -95,7 +113,15 @@ static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset
         }
         if (rule->what == NOTHING)
             return 0;
-        count = rule->what == ONE && count > 1 ? 1 : (count + 1) / 2;
+        size_t less = rule->what == ONE && count > 1 ? 1 : (count + 1) / 2;
+        if (direct < CALLS) {
+            /* The kernel takes whole blocks only: all are moved, and it looks as if part of them had been. */
+            ssize_t done = syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, count, offset);
+            if (rule->what == SHORT && less >= 512)
+                less -= less % 512;
+            return done > (ssize_t)less ? (ssize_t)less : done;
+        }
+        count = less;
         break;
     }
     return syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, count, offset);
@@ -111,3 +137,29 @@ ssize_t pwrite64(int fd, const void *buffer, size_t count, off_t offset)
 {
     return answer(WRITE, fd, (void *)buffer, count, offset);
 }
+
+static int open_or_not(const char *path, int flags, mode_t mode)
+{
+    if (flags & O_DIRECT) {
+        long long nth = atomic_fetch_add(&calls[DIRECT_OPEN], 1) + 1;
+        for (int i = 0; i < rule_count; i++)
+            if (rules[i].call == DIRECT_OPEN && applies(&rules[i], nth, 0, 0)) {
+                errno = rules[i].what;
+                return -1;
+            }
+    }
+    return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* The mode is there only where a file can be created; elsewhere what is read is nothing, and the kernel ignores it. */
+#define OPEN(name)                                       \
+    int name(const char *path, int flags, ...)           \
+    {                                                    \
+        va_list rest;                                    \
+        va_start(rest, flags);                           \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0; \
+        va_end(rest);                                    \
+        return open_or_not(path, flags, mode);           \
+    }
+OPEN(open)
+OPEN(open64)

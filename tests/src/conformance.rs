@@ -415,9 +415,11 @@ impl Files {
 
     /// The same, moved by this engine and no other.
     #[must_use]
-    pub fn by(mut self, engine: EngineKind) -> Files {
-        self.engine = EnginePreference::Only(engine);
-        self
+    pub fn only(self, engine: EngineKind) -> Files {
+        Files {
+            engine: EnginePreference::Only(engine),
+            ..self
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Faults on demand: a shared library that is loaded before libc and answers `pread` and `pwrite` as the rules say.
+//! Faults on demand: a shared library that is loaded before libc and answers `pread`, `pwrite` and `open` as the rules say.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -10,7 +10,7 @@ use crate::key::{Key, settings};
 use crate::layer::Layer;
 use crate::origin::Origin;
 use crate::parse::Setting;
-use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 
 /// The meaning of some layers: one value, or one error, and one [`Origin`] per [`Key`].
 ///

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::parse::{Rule, Setting};
-use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, cores};
 
 /// Calls the macro `$then` with all rows. A row is the sentence (its doc comment), key, name, type and the fields of [`Row`].
@@ -74,7 +74,7 @@ macro_rules! settings {
                 default: "16 MiB",
                 kvikio_default: Some("16 MiB"),
                 unit: "bytes",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::at_least(1),
             }
             /// Whether reads may bypass the page cache (`O_DIRECT`). This is a permission, not an order: where it is given,
@@ -84,7 +84,7 @@ macro_rules! settings {
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Whether writes may bypass the page cache (`O_DIRECT`). A permission, not an order, as with
@@ -94,16 +94,38 @@ macro_rules! settings {
                 default: "on",
                 kvikio_default: Some("on"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
-            /// Whether a direct read may read the aligned blocks around an unaligned range and drop the surplus.
+            /// Whether a direct read may read the aligned blocks around an unaligned range and drop the surplus. Where nobody
+            /// has said `off`, kvik does: going through the page cache for the edges takes longer.
             AutoDirectIoReadOverread auto_direct_io_read_overread: bool {
                 variables: &["KVIK_AUTO_DIRECT_IO_READ_OVERREAD", "KVIKIO_AUTO_DIRECT_IO_READ_OVERREAD"],
                 default: "off",
                 kvikio_default: Some("off"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// Whether reads go past the page cache (`O_DIRECT`): `always` = wherever whole blocks are read, and files that
+            /// cannot be read so are not opened; `never` = nowhere; `auto` = where it is faster. Under `auto`, an
+            /// `auto_direct_io_read` that somebody has set decides: `on` = wherever the file allows it, `off` = nowhere.
+            DirectRead direct_read: DirectIo {
+                variables: &["KVIK_DIRECT_READ"],
+                default: "auto",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// Whether writes go past the page cache, as `direct_read` for reads: bytes that do not fill a page go through
+            /// the page cache even with `always`. Under `auto`, an `auto_direct_io_write` that somebody has set decides.
+            DirectWrite direct_write: DirectIo {
+                variables: &["KVIK_DIRECT_WRITE"],
+                default: "auto",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Whether the files of each block device get a thread pool of their own. Affects files opened afterwards.

@@ -10,7 +10,7 @@ use crate::key::{Key, settings};
 use crate::nearest;
 use crate::origin::Origin;
 use crate::parse::Setting;
-use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, env};
 
 /// What one source said: code, the environment, or a settings file.

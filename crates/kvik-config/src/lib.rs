@@ -65,7 +65,7 @@ pub use layer::Layer;
 pub use origin::Origin;
 pub use reference::reference;
 pub use size::ByteSize;
-pub use value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+pub use value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, size};
 
 /// What a key allows beyond what its type does.
@@ -253,4 +253,10 @@ macro_rules! words_are_settings {
         }
     )*};
 }
-words_are_settings!(CompatMode, RemoteIoBackend, RemoteReactorDispatch, LogLevel);
+words_are_settings!(
+    CompatMode,
+    DirectIo,
+    RemoteIoBackend,
+    RemoteReactorDispatch,
+    LogLevel
+);

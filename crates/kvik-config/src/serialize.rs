@@ -11,7 +11,7 @@ use crate::ByteSize;
 use crate::config::{Config, Slot};
 use crate::key::settings;
 use crate::origin::Origin;
-use crate::value::{CompatMode, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
+use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 
 /// A number of bytes.
 impl Serialize for ByteSize {
@@ -76,7 +76,13 @@ macro_rules! words {
         }
     )*};
 }
-words!(CompatMode, RemoteIoBackend, RemoteReactorDispatch, LogLevel);
+words!(
+    CompatMode,
+    DirectIo,
+    RemoteIoBackend,
+    RemoteReactorDispatch,
+    LogLevel
+);
 
 /// As people read it: `environment KVIK_TASK_SIZE`.
 impl Serialize for Origin {
@@ -135,7 +141,13 @@ macro_rules! shown_as_they_are {
     )*};
 }
 shown_as_they_are!(usize, bool, ByteSize, Vec<u16>, Option<String>);
-shown_as_they_are!(CompatMode, RemoteIoBackend, RemoteReactorDispatch, LogLevel);
+shown_as_they_are!(
+    CompatMode,
+    DirectIo,
+    RemoteIoBackend,
+    RemoteReactorDispatch,
+    LogLevel
+);
 
 /// Seconds.
 impl Shown for Duration {

@@ -1,4 +1,4 @@
-//! The values that are words: compatibility mode, backends, log levels.
+//! The values that are words: compatibility mode, direct I/O, backends, log levels.
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,6 +64,18 @@ words! {
 }
 
 words! {
+    /// Whether reads or writes go past the page cache (`O_DIRECT`). KvikIO has nothing that corresponds.
+    DirectIo {
+        /// Where it is possible and faster.
+        Auto = 0: "auto",
+        /// Wherever whole blocks are moved; an error where it is not possible.
+        Always = 1: "always",
+        /// Nowhere.
+        Never = 2: "never",
+    }
+}
+
+words! {
     /// Which machinery fetches remote ranges. The numbers are KvikIO's.
     RemoteIoBackend {
         /// One blocking request per task, on the threads of the pool.
@@ -124,6 +136,7 @@ mod tests {
             }
         }
         check(CompatMode::ALL);
+        check(DirectIo::ALL);
         check(RemoteIoBackend::ALL);
         check(RemoteReactorDispatch::ALL);
         check(LogLevel::ALL);

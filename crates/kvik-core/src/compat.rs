@@ -77,6 +77,12 @@ pub struct RuledOut {
 }
 
 impl Route {
+    /// Adds an engine before all others.
+    pub(crate) fn prefer(&mut self, engine: EngineKind, why: impl Into<Cow<'static, str>>) {
+        let why = why.into();
+        self.allowed.insert(0, Allowed { engine, why });
+    }
+
     /// Whether `engine` may be used.
     #[must_use]
     pub fn allows(&self, engine: EngineKind) -> bool {
@@ -208,6 +214,20 @@ mod tests {
             Only(EngineKind::Posix),
             "not usable under WSL",
             "open: the compat mode OFF requires cuFile, which is not usable under WSL; set `compat_mode` to `auto` or `on`",
+        );
+    }
+
+    #[test]
+    fn an_engine_that_is_asked_for_is_the_only_one_and_a_preferred_one_the_first() {
+        let facts = Facts::of_this_build();
+        let only = EnginePreference::Only(EngineKind::Direct);
+        let route = resolve(CompatMode::Auto, only, &facts).unwrap();
+        assert!(route.allows(EngineKind::Direct) && !route.allows(EngineKind::Posix));
+        let mut route = resolve(CompatMode::On, EnginePreference::Auto, &facts).unwrap();
+        route.prefer(EngineKind::Direct, "by a setting");
+        assert_eq!(
+            route.to_string(),
+            "compat mode on\n  direct    allowed: by a setting\n  posix     allowed: works on every file system\n  cuFile    ruled out: the compat mode ON leaves it alone"
         );
     }
 

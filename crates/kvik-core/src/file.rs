@@ -24,6 +24,7 @@ use crate::pending::Pending;
 use crate::pool::ThreadPool;
 use crate::probe::FileProbe;
 use crate::read_at::complete;
+use crate::residency::Residency;
 use crate::target::{Source, Target};
 
 /// An open file. Cloning it gives another handle to the same open file; all methods take `&self` and may be called from
@@ -257,6 +258,13 @@ impl FileHandle {
     #[must_use]
     pub fn is_direct_io_supported(&self) -> bool {
         FileProbe::of(self.as_fd()).is_ok_and(|probe| probe.direct_opens.is_yes())
+    }
+
+    /// How much of `range` is in the page cache now, in a few microseconds. Files of others, about which the kernel says
+    /// nothing, are sampled.
+    #[must_use]
+    pub fn residency(&self, range: Range<u64>) -> Residency {
+        self.0.cached.residency(range)
     }
 
     /// The path it was opened by.

@@ -5,7 +5,7 @@
 //! engine chosen when the file was opened moves each task's bytes:
 //!
 //! ```text
-//! read_at -> plan -> transfer -> pool -> engine -> pread(2)
+//! read_at -> plan -> transfer -> pool -> engine -> pread(2), with or without the page cache
 //!                       |                  |
 //!                    Pending            windows of the Target
 //! ```
@@ -63,6 +63,7 @@ mod block_device;
 mod compat;
 mod page_cache;
 mod probe;
+mod residency;
 
 mod file_ref;
 mod fork;
@@ -86,6 +87,7 @@ pub use pending::Pending;
 pub use pool::ThreadPool;
 pub use probe::{DirectAlignment, Fact, FileKind, FileProbe, FileSystem, Limit, Probe, Support};
 pub use read_at::{ReadAt, ReadAtExt};
+pub use residency::Residency;
 pub use target::{Source, Target};
 
 /// The README's example, compiled with the documentation tests.

@@ -17,10 +17,12 @@ use crate::compat::{self, EnginePreference, Facts, Route};
 use crate::corridor::{Engine, EngineKind};
 use crate::engine;
 use crate::engine::auto::Auto;
+use crate::engine::direct::{DirectEngine, DirectFile, Edges, Wish};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
 use crate::pool::ThreadPool;
+use crate::residency::CachedPages;
 
 /// An open file and all that was decided about it.
 pub(crate) struct Opened {
@@ -35,6 +37,7 @@ pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
+    pub(crate) cached: CachedPages,
     pub(crate) route: Route,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
@@ -57,7 +60,7 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     let access = access(options)?;
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
-    let route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
+    let mut route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
     let file = open_now(path, access, options)?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),
@@ -65,16 +68,14 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
-    let engine: Arc<dyn Engine> = match options.engine {
-        EnginePreference::Auto => Arc::new(Auto::new(Arc::clone(&file))),
-        EnginePreference::Only(kind) => engine_of(kind, &file)?,
+    let engine = match options.engine {
+        EnginePreference::Only(kind) => Some(engine_of(kind, &file)?),
+        EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
     };
     Ok(Opened {
-        engine,
-        inline: matches!(
-            options.engine,
-            EnginePreference::Auto | EnginePreference::Only(EngineKind::Posix)
-        ),
+        inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
+        engine: engine.unwrap_or_else(|| Arc::new(Auto::new(Arc::clone(&file)))),
+        cached: CachedPages::new(Arc::clone(&file)),
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),
@@ -88,9 +89,9 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
 }
 
 fn engine_of(kind: EngineKind, file: &Arc<File>) -> Result<Arc<dyn Engine>> {
-    engine::for_kind(kind, file).ok_or_else(|| {
+    engine::for_kind(kind, file).unwrap_or_else(|| {
         let why = format!("the engine {kind} is not in this build for another processor");
-        Error::new(ErrorKind::Unsupported, Op::Open, why)
+        Err(Error::new(ErrorKind::Unsupported, Op::Open, why))
     })
 }
 
@@ -177,6 +178,41 @@ fn check_offsets(file: &File) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The engine for direct I/O, where settings ask for it.
+fn direct_by_settings(
+    file: &Arc<File>,
+    access: Access,
+    config: &Config,
+    route: &mut Route,
+) -> Result<Option<Arc<dyn Engine>>> {
+    let said = |wish| matches!(wish, Wish::Prefer | Wish::Must);
+    let wish = |opened: bool, wish| {
+        if opened && said(wish) {
+            wish
+        } else {
+            Wish::Never
+        }
+    };
+    let read = wish(access.read, Wish::to_read(config)?);
+    let write = wish(access.write, Wish::to_write(config)?);
+    if !said(read) && !said(write) {
+        return Ok(None);
+    }
+    let both = Arc::new(DirectFile::new(Arc::clone(file)));
+    if read == Wish::Must || write == Wish::Must {
+        both.insist()?;
+    }
+    let why = match (said(read), said(write)) {
+        (true, true) => "settings ask for it, for reads and writes",
+        (true, false) => "settings ask for it, for reads",
+        _ => "settings ask for it, for writes",
+    };
+    route.prefer(EngineKind::Direct, why);
+    let scratch = config.bounce_buffer_size()?.bytes();
+    let engine = DirectEngine::new(both, read, write).limited(Edges::of(config)?, scratch);
+    Ok(Some(Arc::new(engine)))
 }
 
 /// The pool of the block device under the file; where there is none, the shared pool serves.

@@ -76,6 +76,28 @@ pub(crate) fn mincore(fd: BorrowedFd<'_>, offset: u64, length: usize) -> Result<
     Ok(resident.iter().filter(|&&byte| byte & 1 == 1).count() as u64)
 }
 
+/// Reads the byte at `offset` if that takes no waiting for a device, and drops it; at or past the end there is none to wait
+/// for. `EAGAIN`: its page is not in the page cache.
+pub(crate) fn pread_nowait(fd: BorrowedFd<'_>, offset: u64) -> Result<(), Errno> {
+    let offset = libc::off_t::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
+    let mut byte = 0u8;
+    let part = libc::iovec {
+        iov_base: ptr::from_mut(&mut byte).cast(),
+        iov_len: 1,
+    };
+    // SAFETY: `part` names one byte that outlives the call, and the call writes to no other memory.
+    let count = unsafe {
+        libc::preadv2(
+            fd.as_raw_fd(),
+            ptr::from_ref(&part),
+            1,
+            offset,
+            libc::RWF_NOWAIT,
+        )
+    };
+    Errno::result(count).map(drop)
+}
+
 /// A private mapping that nobody looks into; unmapped on drop.
 struct Map {
     start: *mut libc::c_void,

@@ -292,4 +292,4 @@ const WINDOW_PAGES: u64 = 1 << 16;
 
 #[cfg(test)]
 #[path = "page_cache_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -198,7 +198,7 @@ fn ranges_beyond_the_largest_offset_are_refused() {
 /// Runs `body` on a thread of its own that, if this process is root, is another user. The system call is made directly because, unlike
 /// the C library's function of the same name, it changes the calling thread only.
 #[expect(clippy::disallowed_methods, reason = "the thread becomes another user")]
-fn as_another_user<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn as_another_user<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     const NOBODY: libc::uid_t = 65534;
     std::thread::scope(|scope| {
         let answer = scope.spawn(|| {

@@ -213,13 +213,20 @@ impl FillWindow<'_> {
         count
     }
 
-    /// One `pread(2)` of `fd` at `offset` into the rest of the window; returns its count, 0 at the end of the data.
+    /// One `pread(2)` of `fd` at `offset` into the next `most` bytes of the window, or fewer where it ends before; returns
+    /// its count, 0 at the end of the data.
     ///
     /// # Errors
     /// The `errno` of the call, `EINTR` and `EAGAIN` included.
-    pub(crate) fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
+    pub(crate) fn pread_some(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        most: usize,
+    ) -> Result<usize, Errno> {
         let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
-        let room = self.room();
+        let most = most.min(self.remaining());
+        let room = &mut self.room()[..most];
         // SAFETY: `room` is writable memory of that length, borrowed by this window alone; pread writes to nothing else.
         let count =
             unsafe { libc::pread(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), offset) };
@@ -227,6 +234,15 @@ impl FillWindow<'_> {
         // SAFETY: pread(2): so many bytes, no more than asked for, were written.
         unsafe { self.advance(count) };
         Ok(count)
+    }
+
+    /// The same with the whole rest of the window.
+    ///
+    /// # Errors
+    /// As for `pread_some`.
+    #[allow(dead_code, reason = "for engines that need no more")]
+    pub(crate) fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
+        self.pread_some(fd, offset, self.remaining())
     }
 
     /// The memory that is still to be filled. Only initialised bytes may be written to it (point 4 of the module's text).

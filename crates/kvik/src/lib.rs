@@ -35,7 +35,7 @@
 pub use kvik_config as config;
 pub use kvik_stats as stats;
 
-pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, Layer};
+pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, DirectIo, Layer};
 pub use kvik_core::*;
 
 /// The README's example, compiled with the documentation tests.

@@ -5,6 +5,8 @@
 //! device completes it later.
 
 pub(crate) mod auto;
+pub(crate) mod blocking;
+pub(crate) mod direct;
 #[cfg(target_arch = "x86_64")]
 mod mapped;
 pub(crate) mod posix;
@@ -34,6 +36,8 @@ pub enum EngineKind {
     Scratch,
     /// A copy out of mapped windows of the file, past the cache. Only on x86-64.
     Mapped,
+    /// The same past the page cache (`O_DIRECT`), with the edges that no block fits cut off.
+    Direct,
 }
 
 impl fmt::Display for EngineKind {
@@ -42,20 +46,25 @@ impl fmt::Display for EngineKind {
             EngineKind::Posix => "posix",
             EngineKind::Scratch => "scratch",
             EngineKind::Mapped => "mapped",
+            EngineKind::Direct => "direct",
         })
     }
 }
 
-/// The engine of that kind on `file`; `None` where this build does not have it.
-pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Arc<dyn Engine>> {
+/// The engine of this kind for a caller who takes no other; `None` for a kind that this build does not have.
+///
+/// # Errors
+/// It cannot be used on this file: the text says why.
+pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Result<Arc<dyn Engine>>> {
     let file = Arc::clone(file);
     Some(match kind {
-        EngineKind::Posix => Arc::new(posix::Posix::new(file)),
-        EngineKind::Scratch => Arc::new(scratch::Scratch::new(file)),
+        EngineKind::Posix => Ok(Arc::new(posix::Posix::new(file))),
+        EngineKind::Scratch => Ok(Arc::new(scratch::Scratch::new(file))),
         #[cfg(target_arch = "x86_64")]
-        EngineKind::Mapped => Arc::new(mapped::Mapped::new(file)),
+        EngineKind::Mapped => Ok(Arc::new(mapped::Mapped::new(file))),
         #[cfg(not(target_arch = "x86_64"))]
         EngineKind::Mapped => return None,
+        EngineKind::Direct => direct::only(file),
     })
 }
 

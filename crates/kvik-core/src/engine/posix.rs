@@ -100,19 +100,32 @@ where
     }
 }
 
-/// Fills the window from `offset` on; it stays short only where the data ends.
+/// Fills what is left of a window that begins at `offset`; it stays short only where the data ends.
 pub(crate) fn fill(file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
-    while window.remaining() > 0 {
-        match window.pread(file.as_fd(), offset + window.filled() as u64) {
+    fill_some(file, window, offset, window.remaining()).map(drop)
+}
+
+/// The same with the next `most` bytes alone; returns how many there were.
+pub(crate) fn fill_some(
+    file: &File,
+    window: &mut FillWindow<'_>,
+    offset: u64,
+    most: usize,
+) -> Result<usize> {
+    let start = window.filled();
+    let goal = start + most.min(window.remaining());
+    while window.filled() < goal {
+        let (at, left) = (offset + window.filled() as u64, goal - window.filled());
+        match window.pread_some(file.as_fd(), at, left) {
             Ok(0) => break,
-            Ok(_) if window.remaining() > 0 => names::IO_SHORT.increment(),
+            Ok(count) if count < left => names::IO_SHORT.increment(),
             Ok(_) => {}
             Err(errno) => {
                 retry(file.as_fd(), errno, PollFlags::POLLIN).map_err(|e| Error::os(Op::Read, e))?
             }
         }
     }
-    Ok(())
+    Ok(window.filled() - start)
 }
 
 /// Writes all of `bytes` at `offset`; returns how many were written and what stopped it.
@@ -142,7 +155,7 @@ pub(crate) fn drain(file: &File, bytes: &[u8], offset: u64) -> (usize, Option<Er
 }
 
 /// Whether a call that failed with `errno` is to be made again; if so, returns when that makes sense.
-fn retry(fd: BorrowedFd<'_>, errno: Errno, ready: PollFlags) -> Result<(), Errno> {
+pub(crate) fn retry(fd: BorrowedFd<'_>, errno: Errno, ready: PollFlags) -> Result<(), Errno> {
     match errno {
         Errno::EINTR => {
             names::IO_INTERRUPTED.increment();

@@ -1,0 +1,275 @@
+//! The engine that goes past the page cache (`O_DIRECT`), cut to what the file asks for.
+//!
+//! Where memory and file are aligned alike, the device fills the target itself; else the bytes go through an aligned
+//! scratch that stays in the processor's cache. Nothing outside the window is touched: what is read too much is dropped
+//! in the scratch, and what a write has too little for a page goes through the page cache.
+//!
+//! A refusal (`EINVAL`) ends direct I/O for the handle and all its clones, and the page cache serves; for a direction in
+//! which the caller insists it is an error.
+
+mod file;
+mod scratch;
+mod split;
+mod wish;
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use kvik_stats::{Backend, names};
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+
+use super::blocking::{Blocking, BlockingLane};
+use super::posix::{self, retry};
+use super::{Engine, Lane};
+use crate::corridor::FillWindow;
+use crate::error::{Error, Op, Result};
+use file::Direct;
+use scratch::with_scratch;
+use split::{ReadRules, ReadStep, WriteParts, read_step, write_parts};
+
+pub(crate) use file::DirectFile;
+pub(crate) use split::Edges;
+pub(crate) use wish::Wish;
+
+/// Direct reads and writes of one file, as far as the wish for each direction goes.
+#[derive(Debug)]
+pub(crate) struct DirectEngine {
+    file: Arc<DirectFile>,
+    read: Wish,
+    write: Wish,
+    edges: Edges,
+    scratch: u64,
+}
+
+/// The engine for a caller who takes no other.
+///
+/// # Errors
+/// The file has no direct I/O; the text names the flag and the file system.
+pub(super) fn only(file: Arc<File>) -> Result<Arc<dyn Engine>> {
+    let file = Arc::new(DirectFile::new(file));
+    file.insist()?;
+    Ok(Arc::new(DirectEngine::new(file, Wish::Must, Wish::Must)))
+}
+
+impl DirectEngine {
+    pub(crate) fn new(file: Arc<DirectFile>, read: Wish, write: Wish) -> DirectEngine {
+        DirectEngine {
+            file,
+            read,
+            write,
+            edges: Edges::default(),
+            scratch: scratch::SIZE as u64,
+        }
+    }
+
+    /// With what may be done at the edges of a read, and with no more than `scratch` bytes of memory for each thread, or
+    /// one block where that is larger.
+    #[must_use]
+    pub(crate) fn limited(self, edges: Edges, scratch: u64) -> DirectEngine {
+        DirectEngine {
+            edges,
+            scratch: scratch.min(self.scratch),
+            ..self
+        }
+    }
+
+    /// The way past the page cache, if it is wished for and there.
+    fn direct(&self, wish: Wish) -> Result<Option<&Direct>> {
+        match wish {
+            Wish::Never => Ok(None),
+            Wish::May | Wish::Prefer => Ok(self.file.direct()),
+            Wish::Must => self.file.insist().map(Some),
+        }
+    }
+
+    /// A direct call was refused: an error for who insists, else the end of direct calls.
+    fn refused(&self, wish: Wish, op: Op, errno: Errno) -> Result<()> {
+        if wish == Wish::Must {
+            return Err(self.file.refused(op, errno));
+        }
+        self.file.demote(op, errno);
+        Ok(())
+    }
+
+    /// How much of the scratch is used, in whole blocks.
+    fn room(&self, block: u64) -> u64 {
+        (self.scratch - self.scratch % block).max(block)
+    }
+
+    /// Writes whole pages past the page cache.
+    fn drain_body(&self, direct: &Direct, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+        let alignment = &direct.alignment;
+        let room = self.room(alignment.write) as usize;
+        let mut moved = 0;
+        // The rest of the body by the page cache: its pages are this write's alone, so nobody writes to them otherwise.
+        let give_way = |moved: usize| {
+            let rest = &bytes[moved..];
+            let (more, error) = posix::drain(self.file.buffered(), rest, offset + moved as u64);
+            (moved + more, error)
+        };
+        while moved < bytes.len() {
+            let at = offset + moved as u64;
+            let rest = &bytes[moved..];
+            let in_place = (rest.as_ptr() as u64).is_multiple_of(alignment.memory);
+            let asked = if in_place {
+                rest.len()
+            } else {
+                rest.len().min(room)
+            };
+            let wrote = if in_place {
+                direct.file.write_at(rest, at)
+            } else {
+                with_scratch(asked, |scratch| {
+                    scratch.copy_from_slice(&rest[..asked]);
+                    direct.file.write_at(scratch, at)
+                })
+            };
+            let errno = match wrote {
+                Ok(count) => {
+                    moved += count;
+                    if count < asked {
+                        names::IO_SHORT.increment();
+                    }
+                    // Nothing at all, or part of a block: no place to go on from past the page cache.
+                    if count == 0 || !(count as u64).is_multiple_of(alignment.write) {
+                        return give_way(moved);
+                    }
+                    continue;
+                }
+                Err(cause) => cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
+            };
+            if is_refusal(errno) {
+                return match self.refused(self.write, Op::Write, errno) {
+                    Ok(()) => give_way(moved),
+                    Err(error) => (moved, Some(error)),
+                };
+            }
+            if let Err(errno) = retry(direct.file.as_fd(), errno, PollFlags::POLLOUT) {
+                return (moved, Some(Error::os(Op::Write, errno)));
+            }
+        }
+        (moved, None)
+    }
+}
+
+impl Engine for DirectEngine {
+    fn backend(&self) -> Backend {
+        Backend::Posix
+    }
+
+    fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
+        Ok(BlockingLane::boxed(self))
+    }
+}
+
+impl Blocking for DirectEngine {
+    fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+        let buffered = self.file.buffered();
+        let Some(direct) = self.direct(self.read)? else {
+            return posix::fill(buffered, window, offset);
+        };
+        let end = offset + window.len() as u64;
+        let block = direct.alignment.read;
+        let rules = ReadRules {
+            alignment: &direct.alignment,
+            edges: self.edges,
+            room: self.room(block),
+            file_end: self.file.end()?,
+        };
+        while window.remaining() > 0 {
+            let rest = offset + window.filled() as u64..end;
+            let address = window.room().as_ptr() as usize;
+            let (asked, got) = match read_step(&rest, address, &rules) {
+                ReadStep::Buffered(piece) => {
+                    let asked = length(&piece);
+                    if posix::fill_some(buffered, window, offset, asked)? < asked {
+                        break;
+                    }
+                    continue;
+                }
+                ReadStep::InPlace(piece) => {
+                    let asked = length(&piece);
+                    let fd = direct.file.as_fd();
+                    (asked, window.pread_some(fd, piece.start, asked))
+                }
+                ReadStep::Through { block, wanted } => (
+                    length(&block),
+                    through(&direct.file, window, &block, &wanted),
+                ),
+            };
+            match got {
+                Ok(0) => break,
+                Ok(count) if count == asked || window.remaining() == 0 => {}
+                Ok(count) => {
+                    names::IO_SHORT.increment();
+                    // Part of a block: the end of the file, most likely. The page cache knows, and takes any offset.
+                    if !(count as u64).is_multiple_of(block) {
+                        return posix::fill(buffered, window, offset);
+                    }
+                }
+                Err(errno) if is_refusal(errno) => {
+                    self.refused(self.read, Op::Read, errno)?;
+                    return posix::fill(buffered, window, offset);
+                }
+                Err(errno) => retry(direct.file.as_fd(), errno, PollFlags::POLLIN)
+                    .map_err(|errno| Error::os(Op::Read, errno))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn drain(&self, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+        let buffered = self.file.buffered();
+        let direct = match self.direct(self.write) {
+            Ok(Some(direct)) => direct,
+            Ok(None) => return posix::drain(buffered, bytes, offset),
+            Err(error) => return (0, Some(error)),
+        };
+        let range = offset..offset + bytes.len() as u64;
+        let WriteParts { head, body, tail } = write_parts(&range, direct.alignment.boundary);
+        let of = |part: &Range<u64>| &bytes[(part.start - offset) as usize..][..length(part)];
+        // The body first, while the pages beside it are not dirty by our doing. A tail alone makes the file longer than
+        // whole pages, so its length is exact.
+        let (body_moved, body_error) = self.drain_body(direct, of(&body), body.start);
+        let (head_moved, head_error) = posix::drain(buffered, of(&head), head.start);
+        if head_error.is_some() {
+            return (head_moved, head_error);
+        }
+        if body_error.is_some() {
+            return (head_moved + body_moved, body_error);
+        }
+        let (tail_moved, tail_error) = posix::drain(buffered, of(&tail), tail.start);
+        (head_moved + body_moved + tail_moved, tail_error)
+    }
+}
+
+/// Reads `block` past the page cache, and puts what lies in `wanted` into the window; returns the count of the read.
+fn through(
+    file: &File,
+    window: &mut FillWindow<'_>,
+    block: &Range<u64>,
+    wanted: &Range<u64>,
+) -> Result<usize, Errno> {
+    with_scratch(length(block), |scratch| {
+        let count = file
+            .read_at(scratch, block.start)
+            .map_err(|cause| cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
+        let skip = (wanted.start - block.start) as usize;
+        let end = count.min((wanted.end - block.start) as usize);
+        window.put(scratch.get(skip..end).unwrap_or_default());
+        Ok(count)
+    })
+}
+
+/// What a file system answers to a direct call that it has no way for.
+fn is_refusal(errno: Errno) -> bool {
+    matches!(errno, Errno::EINVAL | Errno::EOPNOTSUPP)
+}
+
+fn length(range: &Range<u64>) -> usize {
+    (range.end - range.start) as usize
+}

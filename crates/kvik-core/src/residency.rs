@@ -1,0 +1,139 @@
+//! How much of a range is in the page cache, cheaply enough to be asked before every task.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, OnceLock};
+
+use nix::errno::Errno;
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
+use crate::error::{Op, Place};
+use crate::file_ref::{cached_size, open_reading};
+use crate::os;
+use crate::sync::{AtomicU64, Ordering};
+
+/// How much of a range of a file is in the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Residency {
+    /// All of it, as far as was looked; so is a range that holds no data.
+    Hot,
+    /// None of it.
+    Cold,
+    /// Some of it.
+    Mixed,
+    /// The kernel does not tell.
+    Unknown,
+}
+
+/// Asks about the cached pages of one file.
+///
+/// `cachestat(2)` counts them, some microseconds for 4 MiB. It tells only the owner of a file and who may write to it. To
+/// others `mincore(2)` would report every page as cached, so a few pages are tried instead: a read that may not wait
+/// (`RWF_NOWAIT`) succeeds on those that are there.
+#[derive(Debug)]
+pub(crate) struct CachedPages {
+    file: Arc<File>,
+    // Made when the count is refused, which it then always is. `None`: there is no way to look.
+    sampler: OnceLock<Option<Sampler>>,
+}
+
+impl CachedPages {
+    pub(crate) fn new(file: Arc<File>) -> CachedPages {
+        CachedPages {
+            file,
+            sampler: OnceLock::new(),
+        }
+    }
+
+    /// What of `range` is in the page cache now. Pages come and go: the answer is good for a decision, not for a promise.
+    pub(crate) fn residency(&self, range: Range<u64>) -> Residency {
+        let fd = self.file.as_fd();
+        let place = Place::Descriptor(fd.as_raw_fd());
+        let Ok(size) = cached_size(fd, Op::Inspect, &place) else {
+            return Residency::Unknown;
+        };
+        let page = os::page_size();
+        let start = range.start - range.start % page;
+        let end = range.end.min(size);
+        if range.start >= end {
+            return Residency::Hot;
+        }
+        let pages = (end - start).div_ceil(page);
+        if self.sampler.get().is_none() {
+            match os::cachestat(fd, start, end - start) {
+                Ok(cached) => return verdict(cached, pages),
+                Err(Errno::EPERM | Errno::ENOSYS | Errno::EOPNOTSUPP) => {}
+                Err(_) => return Residency::Unknown,
+            }
+        }
+        let sampler = self.sampler.get_or_init(|| Sampler::of(&self.file));
+        let found = sampler
+            .as_ref()
+            .map(|sampler| sampler.look(start, pages, page));
+        found.unwrap_or(Residency::Unknown)
+    }
+}
+
+/// A descriptor of its own to try pages with.
+#[derive(Debug)]
+struct Sampler {
+    file: File,
+    // Moves on with each try.
+    seed: AtomicU64,
+}
+
+impl Sampler {
+    fn of(file: &File) -> Option<Sampler> {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let file = open_reading(path.as_ref(), 0).ok()?;
+        // A page that is not there is fetched, though nobody waits for it: that page alone, and not those behind it.
+        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_RANDOM).ok()?;
+        Some(Sampler {
+            file,
+            seed: AtomicU64::new(1),
+        })
+    }
+
+    /// Tries a page in each of a few equal parts.
+    fn look(&self, start: u64, pages: u64, page: u64) -> Residency {
+        let tries = pages.min(TRIES);
+        let (mut there, mut missing) = (0, 0);
+        for part in 0..tries {
+            let (from, to) = (pages * part / tries, pages * (part + 1) / tries);
+            // Another page each time: one that was tried and fetched must not stand for all that are not there.
+            let seed = self
+                .seed
+                .fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+            let at = from + (seed >> 32) % (to - from);
+            match os::pread_nowait(self.file.as_fd(), start + at * page) {
+                Ok(()) => there += 1,
+                Err(Errno::EAGAIN) => missing += 1,
+                Err(_) => return Residency::Unknown,
+            }
+            // What is known already is worth no further page from the device.
+            if missing > 0 && (there > 0 || missing == ENOUGH) {
+                break;
+            }
+        }
+        verdict(there, there + missing)
+    }
+}
+
+fn verdict(cached: u64, of: u64) -> Residency {
+    match cached {
+        0 => Residency::Cold,
+        cached if cached < of => Residency::Mixed,
+        _ => Residency::Hot,
+    }
+}
+
+// Half a microsecond each where the page is there. A hole of an eighth of the range is seen in two looks of five.
+const TRIES: u64 = 4;
+// So many missing pages in a row are taken for all.
+const ENOUGH: u64 = 2;
+
+#[cfg(test)]
+#[path = "residency_tests.rs"]
+mod tests;
