@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kvik::stats::{Backend, Recorder, names};
-use kvik::{ByteSize, ErrorKind, FileHandle, ReadOptions, Result};
+use kvik::{ByteSize, EngineKind, EnginePreference, ErrorKind, FileHandle, ReadOptions, Result};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, file, pattern};
 
 /// `read PATH OFFSET LEN THREADS TASK_SIZE OUT`: what the target holds afterwards goes to OUT. Without a task size ("-")
@@ -36,7 +36,7 @@ pub(crate) fn write(args: &[String]) {
 
 /// `late-pieces PATH`: a read that fails fills its target no more once it has returned.
 pub(crate) fn late_pieces(args: &[String]) {
-    let file = FileHandle::open(&args[0]).unwrap();
+    let file = by_pread(&args[0]);
     let mut target = vec![0; file.len().unwrap() as usize];
     let options = ReadOptions::new()
         .num_threads(8)
@@ -49,7 +49,7 @@ pub(crate) fn late_pieces(args: &[String]) {
 
 /// The same with a transfer in the background.
 pub(crate) fn late_pieces_pending(args: &[String]) {
-    let file = FileHandle::open(&args[0]).unwrap();
+    let file = by_pread(&args[0]);
     let target = vec![0; file.len().unwrap() as usize];
     let options = ReadOptions::new()
         .num_threads(8)
@@ -59,6 +59,16 @@ pub(crate) fn late_pieces_pending(args: &[String]) {
     target.fill(UNTOUCHED);
     std::thread::sleep(Duration::from_millis(300));
     assert_all(&target, UNTOUCHED);
+}
+
+/// The file by the engine whose system calls the shim sees.
+fn by_pread(path: &str) -> FileHandle {
+    let posix = EnginePreference::Only(EngineKind::Posix);
+    FileHandle::options()
+        .read(true)
+        .engine(posix)
+        .open(path)
+        .unwrap()
 }
 
 /// `as-nobody UNREADABLE READABLE`: root gives up its rights first.

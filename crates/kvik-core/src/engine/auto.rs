@@ -4,14 +4,18 @@
 //! learnt from the reads themselves (see [`Choice`]), for the whole process. Small pieces and writes go as by [`posix`].
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use kvik_stats::Backend;
+use nix::sys::statfs::{
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
+    XFS_SUPER_MAGIC, fstatfs,
+};
 
 #[cfg(target_arch = "x86_64")]
 use super::mapped;
-use super::posix::{self, BlockingLane};
+use super::posix;
 use super::scratch::Borrowed;
 use super::{Engine, Lane};
 use crate::choice::Choice;
@@ -22,6 +26,8 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(crate) struct Auto {
     file: Arc<File>,
+    // Whether it lies on a file system of this machine, asked at the first large read.
+    local: OnceLock<bool>,
     #[cfg(target_arch = "x86_64")]
     mapped: mapped::Mapped,
 }
@@ -32,16 +38,23 @@ impl Auto {
             #[cfg(target_arch = "x86_64")]
             mapped: mapped::Mapped::new(Arc::clone(&file)),
             file,
+            local: OnceLock::new(),
         }
+    }
+
+    /// Only there does a map show what a read would bring: over a network, or in user space, it may show what was cached.
+    fn is_local(&self) -> bool {
+        *self.local.get_or_init(|| {
+            fstatfs(&*self.file).is_ok_and(|stats| LOCAL.contains(&stats.filesystem_type()))
+        })
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
+            engine: self,
             scratch: None,
             #[cfg(target_arch = "x86_64")]
             mapped: self.mapped.reader(),
-            #[cfg(not(target_arch = "x86_64"))]
-            _engine: std::marker::PhantomData,
         }
     }
 }
@@ -53,20 +66,18 @@ impl Engine for Auto {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut reader = self.reader();
-        Ok(Box::new(BlockingLane::new(
-            &self.file,
-            move |file, window, offset| reader.fill(file, window, offset),
-        )))
+        Ok(posix::lane(&self.file, move |window, offset| {
+            reader.fill(&self.file, window, offset)
+        }))
     }
 }
 
 /// One lane's reads, and what the ways need for them.
 pub(crate) struct Reader<'e> {
+    engine: &'e Auto,
     scratch: Option<Borrowed>,
     #[cfg(target_arch = "x86_64")]
     mapped: mapped::Reader<'e>,
-    #[cfg(not(target_arch = "x86_64"))]
-    _engine: std::marker::PhantomData<&'e Auto>,
 }
 
 impl Reader<'_> {
@@ -78,7 +89,7 @@ impl Reader<'_> {
         offset: u64,
     ) -> Result<()> {
         let asked = window.remaining();
-        if asked < SMALL {
+        if asked < SMALL || !self.engine.is_local() {
             return posix::fill(file, window, offset);
         }
         let choice = choice_for(window, offset);
@@ -120,6 +131,13 @@ static PLAIN: Choice<WAYS> = Choice::new();
 // Where the kernel's copy is slow on some CPUs: the target lies 1 to 31 bytes behind its source, modulo the page.
 static ALIASED: Choice<WAYS> = Choice::new();
 
+const LOCAL: [FsType; 5] = [
+    EXT4_SUPER_MAGIC,
+    XFS_SUPER_MAGIC,
+    BTRFS_SUPER_MAGIC,
+    TMPFS_MAGIC,
+    OVERLAYFS_SUPER_MAGIC,
+];
 const PREAD: usize = 0;
 const SCRATCH: usize = 1;
 const WAYS: usize = if cfg!(target_arch = "x86_64") { 3 } else { 2 };

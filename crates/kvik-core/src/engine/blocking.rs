@@ -4,28 +4,30 @@ use super::{Completion, Lane};
 use crate::corridor::{FillWindow, Task, Window};
 use crate::error::{Error, Result};
 
-/// Moves the bytes of one window on the calling thread.
-pub(crate) trait Blocking: Sync {
-    /// Fills the window from `offset` on; it stays short only where the data ends.
-    fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()>;
-
-    /// Writes all of `bytes` at `offset`; returns how many were written and what stopped it.
-    fn drain(&self, bytes: &[u8], offset: u64) -> (usize, Option<Error>);
+/// A lane with room for one task. `fill` fills a window from an offset on and leaves it short only where the data ends;
+/// `drain` writes all bytes at an offset and returns how many were written and what stopped it.
+pub(crate) fn lane<'w>(
+    fill: impl FnMut(&mut FillWindow<'_>, u64) -> Result<()> + 'w,
+    drain: impl FnMut(&[u8], u64) -> (usize, Option<Error>) + 'w,
+) -> Box<dyn Lane<'w> + 'w> {
+    Box::new(BlockingLane {
+        fill,
+        drain,
+        finished: None,
+    })
 }
 
-/// A lane with room for one task.
-pub(crate) struct BlockingLane<'w, B> {
-    by: &'w B,
+struct BlockingLane<'w, F, D> {
+    fill: F,
+    drain: D,
     finished: Option<Completion<'w>>,
 }
 
-impl<'w, B: Blocking> BlockingLane<'w, B> {
-    pub(crate) fn boxed(by: &'w B) -> Box<dyn Lane<'w> + 'w> {
-        Box::new(BlockingLane { by, finished: None })
-    }
-}
-
-impl<'w, B: Blocking> Lane<'w> for BlockingLane<'w, B> {
+impl<'w, F, D> Lane<'w> for BlockingLane<'w, F, D>
+where
+    F: FnMut(&mut FillWindow<'_>, u64) -> Result<()>,
+    D: FnMut(&[u8], u64) -> (usize, Option<Error>),
+{
     fn room(&self) -> usize {
         1 - self.in_flight()
     }
@@ -38,7 +40,7 @@ impl<'w, B: Blocking> Lane<'w> for BlockingLane<'w, B> {
         let offset = task.range.start;
         let completion = match window {
             Window::Fill(mut window) => {
-                let error = self.by.fill(&mut window, offset).err();
+                let error = (self.fill)(&mut window, offset).err();
                 Completion {
                     task,
                     moved: window.filled(),
@@ -47,7 +49,7 @@ impl<'w, B: Blocking> Lane<'w> for BlockingLane<'w, B> {
                 }
             }
             Window::Drain(bytes) => {
-                let (moved, error) = self.by.drain(bytes, offset);
+                let (moved, error) = (self.drain)(bytes, offset);
                 Completion {
                     task,
                     moved,

@@ -22,9 +22,8 @@ use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
-use super::blocking::{Blocking, BlockingLane};
 use super::posix::{self, retry};
-use super::{Engine, Lane};
+use super::{Engine, Lane, blocking};
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
 use file::Direct;
@@ -162,11 +161,14 @@ impl Engine for DirectEngine {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(BlockingLane::boxed(self))
+        Ok(blocking::lane(
+            |window, offset| self.fill(window, offset),
+            |bytes, offset| self.drain(bytes, offset),
+        ))
     }
 }
 
-impl Blocking for DirectEngine {
+impl DirectEngine {
     fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {

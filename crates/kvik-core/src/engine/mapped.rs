@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvik_stats::{Backend, names};
 
-use super::posix::{self, BlockingLane};
+use super::posix;
 use super::{Engine, Lane};
 use crate::corridor::FillWindow;
 use crate::error::Result;
@@ -58,10 +58,9 @@ impl Engine for Mapped {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut reader = self.reader();
-        Ok(Box::new(BlockingLane::new(
-            &self.file,
-            move |file, window, offset| reader.fill(file, window, offset),
-        )))
+        Ok(posix::lane(&self.file, move |window, offset| {
+            reader.fill(&self.file, window, offset)
+        }))
     }
 }
 

@@ -5,7 +5,7 @@
 //! device completes it later.
 
 pub(crate) mod auto;
-pub(crate) mod blocking;
+mod blocking;
 pub(crate) mod direct;
 #[cfg(target_arch = "x86_64")]
 mod mapped;

@@ -11,8 +11,8 @@ use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Completion, Engine, Lane};
-use crate::corridor::{FillWindow, Task, Window};
+use super::{Engine, Lane, blocking};
+use crate::corridor::FillWindow;
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// `pread` and `pwrite` on one descriptor.
@@ -33,71 +33,18 @@ impl Engine for Posix {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(Box::new(BlockingLane::new(&self.file, fill)))
+        Ok(lane(&self.file, |window, offset| {
+            fill(&self.file, window, offset)
+        }))
     }
 }
 
-/// A lane on which each task is finished when `start` returns. Reads go by `fill`, which fills a window from an offset on
-/// and leaves it short only where the data ends; writes by `pwrite`.
-pub(crate) struct BlockingLane<'w, F> {
+/// A lane whose reads go by `fill`, and whose writes by `pwrite`.
+pub(crate) fn lane<'w>(
     file: &'w File,
-    fill: F,
-    finished: Option<Completion<'w>>,
-}
-
-impl<'w, F> BlockingLane<'w, F>
-where
-    F: FnMut(&File, &mut FillWindow<'_>, u64) -> Result<()>,
-{
-    pub(crate) fn new(file: &'w File, fill: F) -> BlockingLane<'w, F> {
-        BlockingLane {
-            file,
-            fill,
-            finished: None,
-        }
-    }
-}
-
-impl<'w, F> Lane<'w> for BlockingLane<'w, F>
-where
-    F: FnMut(&File, &mut FillWindow<'_>, u64) -> Result<()>,
-{
-    fn room(&self) -> usize {
-        1 - self.in_flight()
-    }
-
-    fn in_flight(&self) -> usize {
-        usize::from(self.finished.is_some())
-    }
-
-    fn start(&mut self, task: Task, window: Window<'w>) {
-        let offset = task.range.start;
-        let completion = match window {
-            Window::Fill(mut window) => {
-                let error = (self.fill)(self.file, &mut window, offset).err();
-                Completion {
-                    task,
-                    moved: window.filled(),
-                    window: Window::Fill(window),
-                    error,
-                }
-            }
-            Window::Drain(bytes) => {
-                let (moved, error) = drain(self.file, bytes, offset);
-                Completion {
-                    task,
-                    moved,
-                    window: Window::Drain(bytes),
-                    error,
-                }
-            }
-        };
-        self.finished = Some(completion);
-    }
-
-    fn poll(&mut self, done: &mut Vec<Completion<'w>>) {
-        done.extend(self.finished.take());
-    }
+    fill: impl FnMut(&mut FillWindow<'_>, u64) -> Result<()> + 'w,
+) -> Box<dyn Lane<'w> + 'w> {
+    blocking::lane(fill, |bytes, offset| drain(file, bytes, offset))
 }
 
 /// Fills what is left of a window that begins at `offset`; it stays short only where the data ends.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kvik_stats::Backend;
 use nix::errno::Errno;
 
-use super::posix::{self, BlockingLane};
+use super::posix;
 use super::{Engine, Lane};
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
@@ -37,10 +37,9 @@ impl Engine for Scratch {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut scratch = Borrowed::take()?;
-        Ok(Box::new(BlockingLane::new(
-            &self.file,
-            move |file, window, offset| scratch.fill(file, window, offset),
-        )))
+        Ok(posix::lane(&self.file, move |window, offset| {
+            scratch.fill(&self.file, window, offset)
+        }))
     }
 }
 
