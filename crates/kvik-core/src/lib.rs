@@ -50,11 +50,17 @@ mod pending;
 mod read_at;
 
 mod buffer;
+mod piece;
 mod target;
+mod window;
 
 mod engine;
+mod layout;
 mod plan;
 mod pool;
+mod ranges;
+mod scatter;
+mod stretch;
 mod transfer;
 
 mod block_device;
@@ -79,6 +85,7 @@ pub use page_cache::{
     PageCacheInfo, drop_file_page_cache, drop_system_page_cache, page_cache_info,
 };
 pub use pending::Pending;
+pub use piece::{ReadPiece, WritePiece};
 pub use pool::ThreadPool;
 pub use probe::{DirectAlignment, Fact, FileKind, FileProbe, FileSystem, Limit, Probe, Support};
 pub use read_at::{ReadAt, ReadAtExt};

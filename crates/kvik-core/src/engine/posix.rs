@@ -38,6 +38,10 @@ impl Engine for Posix {
             finished: None,
         }))
     }
+
+    fn scatters(&self) -> bool {
+        true
+    }
 }
 
 /// A lane on which each task is finished when `start` returns.
