@@ -3,6 +3,7 @@
 //!
 //! Applications need none of this.
 
+pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::plan::{Plan, Task};
 pub use crate::window::{FillWindow, Window};

@@ -50,6 +50,7 @@ mod pending;
 mod read_at;
 
 mod buffer;
+mod host_buffer;
 mod piece;
 mod target;
 mod window;
@@ -68,18 +69,22 @@ mod compat;
 mod page_cache;
 mod probe;
 
+mod budget;
 mod file_ref;
 mod fork;
 mod os;
+mod pages;
 mod sync;
 
 pub use block_device::{BlockDevice, block_device_of};
+pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};
 pub use compat::{Allowed, EnginePreference, Route, RuledOut};
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
 pub use page_cache::{
     PageCacheInfo, drop_file_page_cache, drop_system_page_cache, page_cache_info,
