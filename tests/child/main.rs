@@ -14,6 +14,7 @@ mod exit;
 mod forks;
 mod growth;
 mod limits;
+mod ranges;
 mod settings;
 mod terminals;
 mod transfers;
@@ -32,6 +33,8 @@ fn main() {
         "bytes-by-backend" => transfers::bytes_by_backend(args),
         "totals" => transfers::totals(args),
         "every-call" => transfers::every_call(args),
+        "read-ranges" => ranges::read(args),
+        "calls-of-ranges" => ranges::calls(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

@@ -1,9 +1,9 @@
-/* Loaded before libc: pread and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
+/* Loaded before libc: pread (preadv too) and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
  *
  * Rules stand in a row with commas between them, each as CALL:WHAT:WHEN. The first that applies decides, except that
  * `delay` lets those behind it have their say.
  *
- *   CALL  pread, pwrite
+ *   CALL  pread (and preadv), pwrite
  *   WHAT  an errno by name; short = half of what was asked for; one = one byte; zero = nothing; delay = 20 ms later
  *   WHEN  N = the Nth call, counted from 1; N+ = from the Nth call on; *N = each Nth; @N = calls that touch file offset N
  */
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { READ, WRITE, CALLS };
@@ -78,7 +79,8 @@ static int applies(const struct rule *rule, long long nth, size_t count, off_t o
     }
 }
 
-static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset)
+/* What to do instead of a call: how many bytes to ask for, or -1 with errno set. */
+static ssize_t ask(int call, size_t count, off_t offset)
 {
     long long nth = atomic_fetch_add(&calls[call], 1) + 1;
     for (int i = 0; i < rule_count; i++) {
@@ -95,10 +97,40 @@ static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset
         }
         if (rule->what == NOTHING)
             return 0;
-        count = rule->what == ONE && count > 1 ? 1 : (count + 1) / 2;
-        break;
+        return rule->what == ONE && count > 1 ? 1 : (count + 1) / 2;
     }
-    return syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, count, offset);
+    return count;
+}
+
+static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset)
+{
+    ssize_t asked = ask(call, count, offset);
+    if (asked < 0 || (asked == 0 && count > 0))
+        return asked;
+    return syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, asked, offset);
+}
+
+ssize_t preadv64(int fd, const struct iovec *slices, int slice_count, off_t offset)
+{
+    struct iovec shorter[1024];
+    size_t count = 0;
+    for (int i = 0; i < slice_count; i++)
+        count += slices[i].iov_len;
+    ssize_t asked = ask(READ, count, offset), left = asked;
+    if (asked < 0 || (asked == 0 && count > 0))
+        return asked;
+    int used = 0;
+    for (; used < slice_count && left > 0; used++) {
+        shorter[used] = slices[used];
+        if ((ssize_t)shorter[used].iov_len > left)
+            shorter[used].iov_len = left;
+        left -= shorter[used].iov_len;
+    }
+    return syscall(SYS_preadv, fd, shorter, used, offset, 0);
+}
+ssize_t preadv(int fd, const struct iovec *slices, int slice_count, off_t offset)
+{
+    return preadv64(fd, slices, slice_count, offset);
 }
 
 ssize_t pread(int fd, void *buffer, size_t count, off_t offset) { return answer(READ, fd, buffer, count, offset); }

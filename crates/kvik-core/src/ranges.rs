@@ -66,8 +66,21 @@ impl Ranges {
         let mut parts = Vec::with_capacity(pieces.len());
         let mut is_cut = false;
         for (piece, (offset, memory)) in pieces.enumerate() {
-            let plan = Plan::new(offset, memory.len() as u64, limits.task_size)?;
-            is_cut |= plan.len() > 1;
+            let len = memory.len() as u64;
+            if len == 0 && limits.task_size > 0 {
+                continue;
+            }
+            if len <= limits.task_size && offset <= LAST - len {
+                parts.push(Part {
+                    offset,
+                    memory,
+                    piece,
+                    at: 0,
+                });
+                continue;
+            }
+            is_cut = true;
+            let plan = Plan::new(offset, len, limits.task_size)?;
             parts.extend(plan.tasks().map(|task| {
                 let at = (task.range.start - offset) as usize;
                 Part {
@@ -196,6 +209,9 @@ fn batches(parts: &[Part], tasks: &[usize], size: u64) -> Vec<usize> {
 
 /// What a system call costs, in bytes copied from the page cache: about half a microsecond.
 pub(crate) const TASK_WEIGHT: u64 = 4096;
+
+// The largest offset; no memory is longer.
+const LAST: u64 = i64::MAX as u64;
 
 // A batch is some tens of microseconds of work: a hundred times what taking it costs when several cores do so at once,
 // and little enough that all are done at about the same time.

@@ -18,9 +18,9 @@ impl FileHandle {
     ///
     /// # Errors
     /// What the first failing piece met, after all others have stopped: the kinds of [`read_at`](FileHandle::read_at).
-    /// [`Error::range`](crate::Error::range) is that piece's range and [`Error::done`](crate::Error::done) counts its
-    /// bytes; an error that is nobody's in particular has the range from the first piece to the last. Of the other pieces
-    /// nothing is known then.
+    /// [`Error::range`](crate::Error::range) is the range of that piece, or of the part of it that failed if it is longer
+    /// than the task size, and [`Error::done`](crate::Error::done) counts the bytes of that. An error that is no piece's in
+    /// particular has the range from the first one to the last. Of the other pieces nothing is known then.
     ///
     /// # Example: three records, by their offsets
     /// ```
@@ -72,8 +72,8 @@ impl FileHandle {
     /// # Errors
     /// `Misuse` if two pieces overlap, or for a range beyond 2^63 - 1: nothing is written then. Else what the first failing
     /// piece met, after all others have stopped: the kinds of [`write_at`](FileHandle::write_at).
-    /// [`Error::range`](crate::Error::range) is that piece's range and [`Error::done`](crate::Error::done) counts its bytes;
-    /// of the other pieces any part may be written.
+    /// [`Error::range`](crate::Error::range) and [`Error::done`](crate::Error::done) are as for
+    /// [`read_ranges`](FileHandle::read_ranges); of the other pieces any part may be written.
     pub fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> Result<usize> {
         self.write_ranges_with(pieces, &WriteOptions::default())
     }
