@@ -141,6 +141,7 @@ fn a_pool_can_be_emptied_and_a_buffer_outlives_it() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "somebody else waits")]
 fn whoever_waits_for_a_buffer_gets_it_when_one_comes_back() {
     let pool = HostBufferPool::new(ByteSize::mib(4));
     let held = pool.take(4 * MIB).unwrap();

@@ -1,5 +1,10 @@
 //! The planner against a file that is a vector: every byte lands where it belongs, once, and within the limits.
 
+#![allow(
+    clippy::single_range_in_vec_init,
+    reason = "a list of ranges may have one"
+)]
+
 use proptest::prelude::*;
 
 use super::*;

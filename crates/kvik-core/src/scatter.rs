@@ -55,9 +55,10 @@ impl Layout for Scatter {
             // SAFETY: the memory is valid and unshared by the promise of `task`'s caller and `new`'s; every part belongs
             // to one task, and each of these is asked for once.
             Direction::Read => Window::Fill(unsafe { FillWindow::of_parts(parts) }),
-            // SAFETY: as above; the source of a write is initialised, nobody writes to it, and its tasks have one part.
             Direction::Write => {
-                Window::Drain(unsafe { parts[0].memory.drain(0, parts[0].memory.len()) })
+                let memory = parts[0].memory;
+                // SAFETY: as above; a source is initialised, nobody writes to it, and the tasks of a write have one part.
+                Window::Drain(unsafe { memory.drain(0, memory.len()) })
             }
         };
         (Task { index, range }, window)

@@ -1,5 +1,6 @@
 //! Many ranges in one call, under an engine that misbehaves on cue and on real files: counts, errors, growth, overlaps.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod support;
 
@@ -75,9 +76,9 @@ fn mixed(end: u64) -> Vec<(u64, usize)> {
 fn every_piece_gets_its_bytes_and_its_count_whatever_order_tasks_complete_in() {
     let len = 10 * TASK + 123;
     for threads in [1, 2, 7] {
-        for depth in [1, 5] {
+        for (depth, scatters) in [(1, false), (1, true), (5, false), (5, true)] {
             let mut engine = Scripted::new(len, |_| Step::Move);
-            engine.depth = depth;
+            (engine.depth, engine.scatters) = (depth, scatters);
             let call = call(engine, threads, TASK as u64);
             let ranges = mixed(len as u64);
             check(&ranges, read_by(&call, &ranges), &pattern(len));
@@ -121,6 +122,22 @@ fn a_panic_of_the_engine_is_an_internal_error_of_the_whole_call() {
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert_eq!((error.range(), error.done()), (Some(3..400_100), 0));
     check(&[(0, 9)], read_by(&call, &[(0, 9)]), &pattern(100 * TASK));
+}
+
+#[test]
+fn an_engine_that_mixes_up_windows_is_an_internal_error() {
+    // Two tasks of one piece each, of one and several, and of several each.
+    for ranges in [
+        vec![(0, 10), (1000, 10)],
+        vec![(0, 10), (1000, 10), (1010, 10)],
+        vec![(0, 10), (10, 10), (1000, 10), (1010, 10)],
+    ] {
+        let mut engine = Scripted::new(TASK, |_| Step::Move);
+        (engine.depth, engine.scatters, engine.swaps) = (2, true, true);
+        let error = read_by(&call(engine, 1, 1 << 20), &ranges).0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+        assert!(error.to_string().contains("another window"), "{error}");
+    }
 }
 
 #[test]
