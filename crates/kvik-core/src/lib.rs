@@ -70,6 +70,7 @@ mod page_cache;
 mod probe;
 
 mod budget;
+mod fetch;
 mod file_ref;
 mod fork;
 mod os;
