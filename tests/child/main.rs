@@ -15,6 +15,7 @@ mod exit;
 mod forks;
 mod growth;
 mod limits;
+mod ranges;
 mod settings;
 mod terminals;
 mod transfers;
@@ -35,6 +36,8 @@ fn main() {
         "every-call" => transfers::every_call(args),
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
+        "read-ranges" => ranges::read(args),
+        "calls-of-ranges" => ranges::calls(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

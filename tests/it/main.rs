@@ -24,6 +24,7 @@ mod moving_files;
 mod offsets;
 mod opening;
 mod processes;
+mod ranges;
 mod special_files;
 
 use kvik_tests::child::Child;

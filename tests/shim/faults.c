@@ -1,9 +1,9 @@
-/* Loaded before libc: open, pread and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
+/* Loaded before libc: open, pread (preadv too) and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
  *
  * Rules stand in a row with commas between them, each as CALL:WHAT:WHEN. The first that applies decides, except that
  * `delay` lets those behind it have their say.
  *
- *   CALL  pread, pwrite: all of them; direct-pread, direct-pwrite: those on a descriptor with O_DIRECT, counted apart;
+ *   CALL  pread (and preadv), pwrite: all of them; direct-pread, direct-pwrite: those on a descriptor with O_DIRECT, counted apart;
  *         direct-open: open with O_DIRECT, which can only fail
  *   WHAT  an errno by name; short = half of what was asked for (direct: in whole blocks); one = one byte; zero = nothing; delay = 20 ms later
  *   WHEN  N = the Nth call, counted from 1; N+ = from the Nth call on; *N = each Nth; @N = calls that touch file offset N
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { READ, WRITE, DIRECT_READ, DIRECT_WRITE, DIRECT_OPEN, CALLS };
@@ -91,9 +92,12 @@ static int applies(const struct rule *rule, long long nth, size_t count, off_t o
     }
 }
 
-static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset)
+static int is_direct(int fd) { return fcntl(fd, F_GETFL) & O_DIRECT ? 1 : 0; }
+
+/* What to do instead of a call: how many bytes to move, or -1 with errno set. */
+static ssize_t ask(int call, int fd, size_t count, off_t offset)
 {
-    int direct = fcntl(fd, F_GETFL) & O_DIRECT ? call + DIRECT_READ : CALLS;
+    int direct = is_direct(fd) ? call + DIRECT_READ : CALLS;
     long long nth = atomic_fetch_add(&calls[call], 1) + 1, nth_direct = 0;
     if (direct < CALLS)
         nth_direct = atomic_fetch_add(&calls[direct], 1) + 1;
@@ -114,17 +118,45 @@ static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset
         if (rule->what == NOTHING)
             return 0;
         size_t less = rule->what == ONE && count > 1 ? 1 : (count + 1) / 2;
-        if (direct < CALLS) {
-            /* The kernel takes whole blocks only: all are moved, and it looks as if part of them had been. */
-            ssize_t done = syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, count, offset);
-            if (rule->what == SHORT && less >= 512)
-                less -= less % 512;
-            return done > (ssize_t)less ? (ssize_t)less : done;
-        }
-        count = less;
-        break;
+        if (direct < CALLS && rule->what == SHORT && less >= 512)
+            less -= less % 512;
+        return less;
     }
-    return syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, count, offset);
+    return count;
+}
+
+static ssize_t answer(int call, int fd, void *buffer, size_t count, off_t offset)
+{
+    ssize_t asked = ask(call, fd, count, offset);
+    if (asked < 0 || (asked == 0 && count > 0))
+        return asked;
+    /* With O_DIRECT the kernel takes whole blocks only: all are moved, and it looks as if part of them had been. */
+    size_t moved = is_direct(fd) ? count : (size_t)asked;
+    ssize_t done = syscall(call == READ ? SYS_pread64 : SYS_pwrite64, fd, buffer, moved, offset);
+    return done > asked ? asked : done;
+}
+
+ssize_t preadv64(int fd, const struct iovec *slices, int slice_count, off_t offset)
+{
+    struct iovec shorter[1024];
+    size_t count = 0;
+    for (int i = 0; i < slice_count; i++)
+        count += slices[i].iov_len;
+    ssize_t asked = ask(READ, fd, count, offset), left = asked;
+    if (asked < 0 || (asked == 0 && count > 0))
+        return asked;
+    int used = 0;
+    for (; used < slice_count && left > 0; used++) {
+        shorter[used] = slices[used];
+        if ((ssize_t)shorter[used].iov_len > left)
+            shorter[used].iov_len = left;
+        left -= shorter[used].iov_len;
+    }
+    return syscall(SYS_preadv, fd, shorter, used, offset, 0);
+}
+ssize_t preadv(int fd, const struct iovec *slices, int slice_count, off_t offset)
+{
+    return preadv64(fd, slices, slice_count, offset);
 }
 
 ssize_t pread(int fd, void *buffer, size_t count, off_t offset) { return answer(READ, fd, buffer, count, offset); }

@@ -24,12 +24,10 @@
 //! exam(&MyDoor);
 //! ```
 
-use std::path::{Path, PathBuf};
+mod files;
+mod ranges;
 
-use kvik::{
-    ByteSize, Config, EngineKind, EnginePreference, ErrorKind, FileHandle, Layer, Pending, ReadAt,
-    ReadAtExt, Target,
-};
+use kvik::{ByteSize, Config, ErrorKind, Layer, Pending, ReadAt, ReadAtExt, Target, WritePiece};
 use proptest::prelude::*;
 use proptest::test_runner::{
     Config as Cases, RngAlgorithm, TestCaseError, TestCaseResult, TestRng, TestRunner,
@@ -37,6 +35,8 @@ use proptest::test_runner::{
 
 use crate::model::{Extent, Model, Operation, Place, Scale, operations};
 use crate::pattern::{UNTOUCHED, first_difference, pattern};
+
+pub use files::Files;
 
 /// A way to objects: what sits the exam.
 pub trait Door {
@@ -67,6 +67,9 @@ pub trait Opened {
 pub trait Writer {
     /// Writes all of `source`; returns the count.
     fn write_at(&self, source: &[u8], offset: u64) -> kvik::Result<usize>;
+
+    /// Writes all pieces, each an offset and its bytes; returns the sum of their lengths.
+    fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> kvik::Result<usize>;
 
     /// Starts a write.
     fn submit_write(&self, source: Vec<u8>, offset: u64) -> Pending<Vec<u8>>;
@@ -261,6 +264,13 @@ fn answer(
                 Err(error) => Err(TestCaseError::fail(error.to_string())),
             }
         }
+        Operation::ReadRanges(parts) => {
+            let ranges: Vec<_> = parts
+                .iter()
+                .map(|(place, extent)| read(*place, *extent, model))
+                .collect();
+            ranges::read(object.reader(), &ranges, model)
+        }
         Operation::Submit(place, extent) => {
             let (offset, len) = read(*place, *extent, model);
             let (outcome, memory) = object.submit_read(vec![UNTOUCHED; len], offset).finish();
@@ -323,6 +333,13 @@ fn answer(
             )?;
             model.write(offset, &source);
             Ok(())
+        }
+        Operation::WriteRanges(parts, seed) => {
+            let sources: Vec<_> = parts
+                .iter()
+                .map(|(place, extent)| source(*place, *extent, *seed, model, scale))
+                .collect();
+            ranges::write(writer(object)?, &sources, model)
         }
         Operation::SubmitWrite(place, extent, seed) => {
             let (offset, source) = source(*place, *extent, *seed, model, scale);
@@ -393,92 +410,6 @@ fn same(what: &str, found: &[u8], expected: &[u8]) -> TestCaseResult {
             expected.get(at)
         ))),
         None => Ok(()),
-    }
-}
-
-/// The door of local files: [`FileHandle`] on files in a folder.
-#[derive(Clone, Debug)]
-pub struct Files {
-    folder: PathBuf,
-    engine: EnginePreference,
-}
-
-impl Files {
-    /// Files in `folder`, which decides the file system.
-    #[must_use]
-    pub fn in_folder(folder: &Path) -> Files {
-        Files {
-            folder: folder.to_owned(),
-            engine: EnginePreference::Auto,
-        }
-    }
-
-    /// The same, moved by this engine and no other.
-    #[must_use]
-    pub fn only(self, engine: EngineKind) -> Files {
-        Files {
-            engine: EnginePreference::Only(engine),
-            ..self
-        }
-    }
-}
-
-impl Door for Files {
-    fn open(&self, bytes: &[u8], setting: &Setting) -> Box<dyn Opened> {
-        let file = tempfile::Builder::new()
-            .prefix("exam-")
-            .tempfile_in(&self.folder)
-            .unwrap();
-        let path = file.into_temp_path();
-        std::fs::write(&path, bytes).unwrap();
-        let handle = FileHandle::options()
-            .read(true)
-            .write(true)
-            .engine(self.engine)
-            .open_with(&path, &setting.config())
-            .unwrap();
-        Box::new(OpenFile { handle, path })
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-}
-
-struct OpenFile {
-    handle: FileHandle,
-    path: tempfile::TempPath,
-}
-
-impl Opened for OpenFile {
-    fn reader(&self) -> &dyn ReadAt {
-        &self.handle
-    }
-
-    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Pending<Vec<u8>> {
-        self.handle.submit_read(buffer, offset)
-    }
-
-    fn writer(&self) -> Option<&dyn Writer> {
-        Some(self)
-    }
-}
-
-impl Writer for OpenFile {
-    fn write_at(&self, source: &[u8], offset: u64) -> kvik::Result<usize> {
-        self.handle.write_at(source, offset)
-    }
-
-    fn submit_write(&self, source: Vec<u8>, offset: u64) -> Pending<Vec<u8>> {
-        self.handle.submit_write(source, offset)
-    }
-
-    fn set_len(&self, len: u64) -> kvik::Result<()> {
-        self.handle.set_len(len)
-    }
-
-    fn stored(&self) -> Vec<u8> {
-        std::fs::read(&self.path).unwrap()
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Operation {
     ReadExact(Place, Extent),
     /// `read_to_end`.
     ReadToEnd(Place),
+    /// `read_ranges`: many pieces in one call, anywhere, each into memory that starts a byte further on.
+    ReadRanges(Vec<(Place, Extent)>),
     /// `submit_read`, waited for.
     Submit(Place, Extent),
     /// Several `submit_read`s at once, waited for in reverse.
@@ -86,6 +88,8 @@ pub enum Operation {
     Len,
     /// `write_at` of the pattern with this seed.
     Write(Place, Extent, u8),
+    /// `write_ranges` of the pattern with this seed: refused as a whole if two pieces overlap.
+    WriteRanges(Vec<(Place, Extent)>, u8),
     /// `submit_write`, waited for.
     SubmitWrite(Place, Extent, u8),
     /// `set_len`.
@@ -182,6 +186,7 @@ fn operation(writes: bool) -> BoxedStrategy<Operation> {
         6 => (place(), extent(), select(vec![0, 1, 16, 31, 33, 512])).prop_map(|(p, e, skew)| Operation::Read(p, e, skew)),
         2 => (place(), extent()).prop_map(|(p, e)| Operation::ReadExact(p, e)),
         1 => place().prop_map(Operation::ReadToEnd),
+        3 => pieces().prop_map(Operation::ReadRanges),
         3 => (place(), extent()).prop_map(|(p, e)| Operation::Submit(p, e)),
         1 => proptest::collection::vec((place(), extent()), 2..6).prop_map(Operation::SubmitMany),
         1 => (place(), extent()).prop_map(|(p, e)| Operation::Cancel(p, e)),
@@ -194,10 +199,28 @@ fn operation(writes: bool) -> BoxedStrategy<Operation> {
     prop_oneof![
         4 => reads,
         3 => (place(), extent(), any::<u8>()).prop_map(|(p, e, seed)| Operation::Write(p, e, seed)),
+        1 => (pieces(), any::<u8>()).prop_map(|(pieces, seed)| Operation::WriteRanges(pieces, seed)),
         1 => (place(), extent(), any::<u8>()).prop_map(|(p, e, seed)| Operation::SubmitWrite(p, e, seed)),
         1 => place().prop_map(Operation::SetLen),
     ]
     .boxed()
+}
+
+/// Pieces of a call with many: a few of any size, or a crowd of small ones, of which some are neighbours.
+fn pieces() -> impl Strategy<Value = Vec<(Place, Extent)>> {
+    let row = (
+        any::<u16>(),
+        1..40i64,
+        select(vec![1i64, 64, 65, 512, 3000]),
+    )
+        .prop_map(|(start, count, step)| {
+            let piece = |index| {
+                let place = Place(Anchor::Fraction(start), index * step);
+                (place, Extent::Bytes(64))
+            };
+            (0..count).rev().map(piece).collect()
+        });
+    prop_oneof![proptest::collection::vec((place(), extent()), 0..6), row,]
 }
 
 fn place() -> impl Strategy<Value = Place> {

@@ -3,9 +3,10 @@
 //!
 //! Applications need none of this.
 
+pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::plan::{Plan, Task};
-pub use crate::target::{FillWindow, Window};
+pub use crate::window::{FillWindow, Window};
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +17,11 @@ use kvik_stats::Direction;
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::pending::Pending;
+use crate::piece::{ReadPiece, WritePiece};
 use crate::pool::ThreadPool;
+use crate::ranges::{Limits, Ranges};
+use crate::scatter::Scatter;
+use crate::stretch::Stretch;
 use crate::target::{Memory, Source, Target};
 use crate::transfer::{Order, Transfer};
 
@@ -46,8 +51,7 @@ impl Call {
     /// The first error of a task, after all others have stopped.
     pub fn read(&self, target: &mut Target<'_>, offset: u64) -> Result<usize> {
         let memory = target.memory().within_offsets(offset);
-        self.order(Direction::Read, memory, offset)
-            .and_then(|order| self.run(order, memory))
+        self.run(Direction::Read, memory, offset)
     }
 
     /// Writes `source` from `offset` on and waits; returns its length.
@@ -55,9 +59,33 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); `Misuse` for a range beyond 2^63 - 1.
     pub fn write(&self, source: Source<'_>, offset: u64) -> Result<usize> {
-        let memory = source.memory();
-        self.order(Direction::Write, memory, offset)
-            .and_then(|order| self.run(order, memory))
+        self.run(Direction::Write, source.memory(), offset)
+    }
+
+    /// Reads all `pieces` and waits; returns the count of each, short only at the end of the data.
+    ///
+    /// Where the engine [scatters](Engine::scatters), pieces that lie within `gap` bytes of each other are read in one go.
+    ///
+    /// # Errors
+    /// As for [`read`](Call::read); range and count are those of the piece that failed.
+    pub fn read_ranges(&self, pieces: &mut [ReadPiece<'_>], gap: u64) -> Result<Vec<usize>> {
+        let memory = |piece: &ReadPiece<'_>| {
+            let memory = piece.wanted().memory();
+            (piece.offset(), memory.within_offsets(piece.offset()))
+        };
+        let pieces = pieces.iter().map(memory);
+        self.run_ranges(Direction::Read, pieces, gap)
+    }
+
+    /// Writes all `pieces` and waits; returns the sum of their lengths. With append, offsets count from `base`.
+    ///
+    /// # Errors
+    /// As for [`write`](Call::write); `Misuse` if two pieces overlap, and then nothing is written; range and count are
+    /// those of the piece that failed.
+    pub fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> Result<usize> {
+        let memory = |piece: &WritePiece<'_>| (piece.offset(), piece.source().memory());
+        let counts = self.run_ranges(Direction::Write, pieces.iter().map(memory), 0)?;
+        Ok(counts.iter().sum())
     }
 
     /// Starts to read into `buffer` from `offset` on.
@@ -75,8 +103,10 @@ impl Call {
         self.submit(Direction::Write, buffer, memory, offset)
     }
 
-    fn run(&self, order: Order, memory: Memory) -> Result<usize> {
-        Transfer::new(order, memory, None).run(&self.pool, self.threads)
+    fn run(&self, direction: Direction, memory: Memory, offset: u64) -> Result<usize> {
+        let layout = self.stretch(direction, memory, offset)?;
+        let order = self.order(direction, offset, memory.len() as u64);
+        Transfer::new(order, layout, None).run(&self.pool, self.threads)
     }
 
     fn submit<B: Send + 'static>(
@@ -86,23 +116,61 @@ impl Call {
         memory: Memory,
         at: u64,
     ) -> Pending<B> {
-        let order = match self.order(direction, memory, at) {
-            Ok(order) => order,
+        let layout = match self.stretch(direction, memory, at) {
+            Ok(layout) => layout,
             Err(error) => return Pending::refused(error, *buffer),
         };
-        let transfer = Transfer::new(order, memory, Some(buffer));
+        let order = self.order(direction, at, memory.len() as u64);
+        let transfer = Transfer::new(order, layout, Some(buffer));
         transfer.submit(&self.pool, self.threads);
         Pending::new(transfer, self.pool.clone())
     }
 
-    fn order(&self, direction: Direction, memory: Memory, offset: u64) -> Result<Order> {
-        let len = memory.len() as u64;
+    fn run_ranges(
+        &self,
+        direction: Direction,
+        pieces: impl ExactSizeIterator<Item = (u64, Memory)> + Clone,
+        gap: u64,
+    ) -> Result<Vec<usize>> {
+        let limits = Limits {
+            task_size: self.task_size,
+            gap,
+            merged: self.task_size.min(MERGED),
+            // What is written to neighbours goes out piece by piece: gathering it first costs as much as it saves.
+            parts: match direction {
+                Direction::Read if self.engine.scatters() => PARTS,
+                _ => 1,
+            },
+        };
+        let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
+        let planned = Ranges::new(pieces, &limits).and_then(|ranges| {
+            if direction == Direction::Write {
+                ranges.check_apart()?;
+            }
+            Ok(ranges)
+        });
+        let ranges = self.checked(direction, planned)?;
+        let size = lengths.iter().map(|len| *len as u64).sum();
+        let order = self.order(direction, ranges.hull().start, size);
+        let layout = Scatter::new(ranges, lengths, direction);
+        let transfer = Transfer::new(order, layout, None);
+        transfer.run(&self.pool, self.threads)?;
+        Ok(transfer.layout().take_counts())
+    }
+
+    fn stretch(&self, direction: Direction, memory: Memory, offset: u64) -> Result<Stretch> {
+        let plan = Plan::new(offset, memory.len() as u64, self.task_size);
+        let plan = self.checked(direction, plan)?;
+        Ok(Stretch::new(plan, memory, direction))
+    }
+
+    /// What was planned, unless it or this call cannot be carried out.
+    fn checked<T>(&self, direction: Direction, planned: Result<T>) -> Result<T> {
         let op = match direction {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
         };
-        let plan = Plan::new(offset, len, self.task_size)
-            .map_err(|error| error.during(op).at(&self.place))?;
+        let planned = planned.map_err(|error| error.during(op).at(&self.place))?;
         if !(1..=ThreadPool::MAX_THREADS).contains(&self.threads) {
             let why = match self.threads {
                 0 => "the number of threads must be positive".to_owned(),
@@ -113,22 +181,25 @@ impl Call {
             };
             return Err(Error::new(ErrorKind::Misuse, op, why).at(&self.place));
         }
-        let backend = self.engine.backend();
-        Ok(Order {
-            plan,
+        Ok(planned)
+    }
+
+    fn order(&self, direction: Direction, offset: u64, len: u64) -> Order {
+        let span = kvik_stats::begin(
+            self.engine.backend(),
+            direction,
+            kvik_stats::Memory::Host,
+            &self.name,
+            offset,
+            len,
+        );
+        Order {
             engine: Arc::clone(&self.engine),
             direction,
             place: self.place.clone(),
             deadline: self.deadline,
-            span: kvik_stats::begin(
-                backend,
-                direction,
-                kvik_stats::Memory::Host,
-                &self.name,
-                offset,
-                len,
-            ),
-        })
+            span: Some(span),
+        }
     }
 }
 
@@ -143,3 +214,8 @@ impl fmt::Debug for Call {
             .finish_non_exhaustive()
     }
 }
+
+// Beyond this a read is as fast as it gets, and the next piece is better left to another thread.
+const MERGED: u64 = 256 << 10;
+// Beyond this the system call is a small part of the cost of the slices that it fills.
+const PARTS: usize = 64;

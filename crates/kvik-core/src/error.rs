@@ -78,6 +78,8 @@ pub enum Op {
     DropCache,
     /// Dropping the page cache of the machine.
     DropSystemCache,
+    /// Getting memory from the system.
+    Allocate,
     /// Starting threads.
     Start,
     /// Resolving settings.
@@ -92,6 +94,8 @@ pub enum Place {
     File(Arc<Path>),
     /// A file by its descriptor.
     Descriptor(i32),
+    /// Memory of the process.
+    Memory,
 }
 
 /// The error of all kvik crates.
@@ -324,6 +328,7 @@ impl fmt::Display for Op {
             Op::Inspect => "inspect",
             Op::DropCache => "drop the cache of",
             Op::DropSystemCache => "drop the system page cache",
+            Op::Allocate => "allocate",
             Op::Start => "start threads",
             Op::Configure => "settings",
         })
@@ -343,6 +348,7 @@ impl fmt::Display for Place {
                     })
             }
             Place::Descriptor(fd) => write!(f, "descriptor {fd}"),
+            Place::Memory => f.write_str("memory"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
 
+mod ranges;
+
 use std::fmt;
 use std::io;
 use std::ops::Range;

@@ -23,4 +23,5 @@ pub(crate) fn generation() -> u64 {
 extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::AcqRel);
     crate::pool::forget_shared();
+    crate::budget::forget_shared();
 }

@@ -52,11 +52,18 @@ mod read_at;
 mod buffer;
 mod choice;
 mod copy;
+mod host_buffer;
+mod piece;
 mod target;
+mod window;
 
 mod engine;
+mod layout;
 mod plan;
 mod pool;
+mod ranges;
+mod scatter;
+mod stretch;
 mod transfer;
 
 mod block_device;
@@ -65,25 +72,31 @@ mod page_cache;
 mod probe;
 mod residency;
 
+mod budget;
+mod fetch;
 mod file_ref;
 mod fork;
 #[cfg(target_arch = "x86_64")]
 mod guard;
 mod os;
+mod pages;
 mod sync;
 
 pub use block_device::{BlockDevice, block_device_of};
+pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};
 pub use compat::{Allowed, EnginePreference, Route, RuledOut};
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
 pub use page_cache::{
     PageCacheInfo, drop_file_page_cache, drop_system_page_cache, page_cache_info,
 };
 pub use pending::Pending;
+pub use piece::{ReadPiece, WritePiece};
 pub use pool::ThreadPool;
 pub use probe::{DirectAlignment, Fact, FileKind, FileProbe, FileSystem, Limit, Probe, Support};
 pub use read_at::{ReadAt, ReadAtExt};

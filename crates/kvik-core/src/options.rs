@@ -144,6 +144,7 @@ pub struct ReadOptions {
     pub(crate) num_threads: Option<usize>,
     pub(crate) task_size: Option<ByteSize>,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) gap: Option<ByteSize>,
 }
 
 /// The same for writes.
@@ -165,6 +166,15 @@ impl ReadOptions {
     /// The largest piece that one thread moves at a time. 0 is refused by the call.
     pub fn task_size(mut self, size: ByteSize) -> ReadOptions {
         self.task_size = Some(size);
+        self
+    }
+
+    /// How many bytes may lie between two ranges that
+    /// [`read_ranges`](crate::FileHandle::read_ranges) reads in one go: 2 KiB unless said otherwise, 0 for neighbours only.
+    /// More pays on storage with a long way to it, less where memory is copied slowly. Other calls, writes among them,
+    /// have no gaps and do not look at it.
+    pub fn gap(mut self, size: ByteSize) -> ReadOptions {
+        self.gap = Some(size);
         self
     }
 

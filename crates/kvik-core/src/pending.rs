@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::pool::{Job, ThreadPool};
+use crate::stretch::Stretch;
 use crate::transfer::Transfer;
 
 /// A transfer in flight: it owns its buffer, and through it the file and the pool stay as long as they are needed.
@@ -39,7 +40,7 @@ pub struct Pending<B> {
 
 enum Inner<B> {
     Running {
-        transfer: Arc<Transfer>,
+        transfer: Arc<Transfer<Stretch>>,
         pool: ThreadPool,
         buffer: PhantomData<fn() -> B>,
     },
@@ -50,7 +51,7 @@ enum Inner<B> {
 }
 
 impl<B: Send + 'static> Pending<B> {
-    pub(crate) fn new(transfer: Arc<Transfer>, pool: ThreadPool) -> Pending<B> {
+    pub(crate) fn new(transfer: Arc<Transfer<Stretch>>, pool: ThreadPool) -> Pending<B> {
         Pending {
             inner: Inner::Running {
                 transfer,

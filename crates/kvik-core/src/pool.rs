@@ -284,7 +284,7 @@ pub(crate) fn forget_shared() {
 /// The value behind `place`, made at first use and never freed: it outlives every thread, at exit too.
 ///
 /// A lock-free `OnceLock`: one that another thread was just filling when the process forked would block the child.
-fn shared_value<T: Sync>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
+pub(crate) fn shared_value<T: Sync>(place: &AtomicPtr<T>, make: impl FnOnce() -> T) -> &'static T {
     fork::generation();
     let mut value = place.load(Ordering::Acquire);
     if value.is_null() {

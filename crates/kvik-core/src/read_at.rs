@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::file::FileHandle;
+use crate::piece::ReadPiece;
 use crate::target::Target;
 
 /// Something whose bytes can be read at any offset, from any thread.
@@ -18,6 +19,21 @@ pub trait ReadAt: Send + Sync {
     /// # Errors
     /// The size cannot be known.
     fn len(&self) -> Result<u64>;
+
+    /// Reads all `pieces`; returns the count of bytes of each, in their order: each is short only at the end of the data.
+    ///
+    /// Reads one after the other unless the door knows better; it stands here, and not in [`ReadAtExt`], so that a door
+    /// that does is asked through `dyn ReadAt` too.
+    ///
+    /// # Errors
+    /// What stopped the first piece that failed. Of the other pieces nothing is known then.
+    fn read_ranges(&self, pieces: &mut [ReadPiece<'_>]) -> Result<Vec<usize>> {
+        let read = |piece: &mut ReadPiece<'_>| {
+            let offset = piece.offset();
+            self.read_at(piece.target(), offset)
+        };
+        pieces.iter_mut().map(read).collect()
+    }
 
     /// Whether there are no bytes, as far as the size tells.
     ///
@@ -83,6 +99,10 @@ impl ReadAt for FileHandle {
     fn len(&self) -> Result<u64> {
         FileHandle::len(self)
     }
+
+    fn read_ranges(&self, pieces: &mut [ReadPiece<'_>]) -> Result<Vec<usize>> {
+        FileHandle::read_ranges(self, pieces)
+    }
 }
 
 /// An `UnexpectedEof` error unless all bytes came.
@@ -127,6 +147,22 @@ mod tests {
         assert_eq!(object.read_to_end(0).unwrap(), bytes);
         assert_eq!(object.read_to_end(299_999).unwrap(), bytes[299_999..]);
         assert_eq!(object.read_to_end(400_000).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_door_that_knows_no_better_reads_ranges_one_by_one() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let object: &dyn ReadAt = &Sizeless(bytes.clone());
+        let (mut one, mut two, mut three) = ([0xEE; 10], [0xEE; 10], [0xEE; 10]);
+        let mut pieces = [
+            ReadPiece::new(95, &mut one),
+            ReadPiece::new(5, &mut two),
+            ReadPiece::new(u64::MAX, &mut three),
+        ];
+        assert_eq!(object.read_ranges(&mut pieces).unwrap(), [5, 10, 0]);
+        assert_eq!(one[..], [&bytes[95..], &[0xEE; 5]].concat());
+        assert_eq!(two[..], bytes[5..15]);
+        assert_eq!(three, [0xEE; 10]);
     }
 
     #[test]

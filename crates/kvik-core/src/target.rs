@@ -1,4 +1,4 @@
-//! Where bytes land and where they come from: [`Target`], [`Source`], and the [`Window`]s that engines work on.
+//! Where bytes land and where they come from: [`Target`], [`Source`], and the memory behind both.
 //!
 //! # Disjoint pieces
 //! One buffer is filled by several threads at once. What makes this sound is stated here and relied on by all `unsafe`
@@ -7,22 +7,19 @@
 //! 1. A [`Memory`] is made from a borrow or an owned buffer that stays valid, and untouched by anybody else, until the
 //!    transfer has *settled*: a blocking call returns only then, and a [`Pending`](crate::Pending) keeps its buffer
 //!    inside the transfer.
-//! 2. A window is the piece of the memory that belongs to one task. The tasks of a [`Plan`](crate::corridor::Plan) do
-//!    not overlap, and each is handed out once: see `Transfer::take`, the only caller of [`Memory::fill`] and
-//!    [`Memory::drain`] but for `Transfer::mend`, which runs when no other window is left.
+//! 2. A window is the piece of the memory that belongs to one task. The tasks of a layout do not overlap, and each is
+//!    handed out once: see `Transfer::take`, the only caller of [`Layout::task`](crate::layout::Layout::task), which makes
+//!    all windows but for those of `Layout::mend`, which runs when no other window is left.
 //! 3. A settled transfer hands out nothing. A job that is late in the pool's queue finds no task and touches no memory.
 //! 4. Nothing uninitialised is ever written through a window: it is filled by system calls and by copies of `&[u8]`, so
 //!    that an initialised buffer stays one.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::slice;
 
-use nix::errno::Errno;
-
-use crate::copy;
+use crate::window::{FillWindow, Window};
 
 /// Memory that a read fills. Made from a mutable slice, initialised or not.
 ///
@@ -66,6 +63,14 @@ impl Target<'_> {
     pub fn window(&mut self) -> FillWindow<'_> {
         // SAFETY: the target borrows the memory exclusively for longer than the window, which borrows the target.
         unsafe { self.memory.fill(0, self.memory.len) }
+    }
+
+    /// The same memory for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Target<'_> {
+        Target {
+            memory: self.memory,
+            _borrow: PhantomData,
+        }
     }
 
     pub(crate) fn memory(&self) -> Memory {
@@ -153,113 +158,6 @@ impl<'a, const N: usize> From<&'a [u8; N]> for Source<'a> {
     }
 }
 
-/// The memory of one task, as an engine sees it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Window<'w> {
-    /// A read fills it.
-    Fill(FillWindow<'w>),
-    /// A write takes its bytes.
-    Drain(&'w [u8]),
-}
-
-/// Memory to be filled from its start: a cursor that knows how far it is filled.
-#[derive(Debug)]
-pub struct FillWindow<'w> {
-    bytes: &'w mut [MaybeUninit<u8>],
-    filled: usize,
-}
-
-impl FillWindow<'_> {
-    /// How many bytes it takes in all.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether it takes none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// How many bytes are filled.
-    #[must_use]
-    pub fn filled(&self) -> usize {
-        self.filled
-    }
-
-    /// How many bytes are still to be filled.
-    #[must_use]
-    pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.filled
-    }
-
-    /// Copies as much of `bytes` as there is room for, and returns how much that was.
-    pub fn put(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(self.remaining());
-        self.room()[..count].write_copy_of_slice(&bytes[..count]);
-        // SAFETY: just written.
-        unsafe { self.advance(count) };
-        count
-    }
-
-    /// [`put`](FillWindow::put) past the cache: for large pieces that nobody reads back at once.
-    pub(crate) fn put_streaming(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(self.remaining());
-        copy::stream(self.room(), &bytes[..count]);
-        // SAFETY: just written.
-        unsafe { self.advance(count) };
-        count
-    }
-
-    /// One `pread(2)` of `fd` at `offset` into the next `most` bytes of the window, or fewer where it ends before; returns
-    /// its count, 0 at the end of the data.
-    ///
-    /// # Errors
-    /// The `errno` of the call, `EINTR` and `EAGAIN` included.
-    pub(crate) fn pread_some(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        offset: u64,
-        most: usize,
-    ) -> Result<usize, Errno> {
-        let offset = i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)?;
-        let most = most.min(self.remaining());
-        let room = &mut self.room()[..most];
-        // SAFETY: `room` is writable memory of that length, borrowed by this window alone; pread writes to nothing else.
-        let count =
-            unsafe { libc::pread(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), offset) };
-        let count = usize::try_from(count).map_err(|_| Errno::last())?;
-        // SAFETY: pread(2): so many bytes, no more than asked for, were written.
-        unsafe { self.advance(count) };
-        Ok(count)
-    }
-
-    /// The same with the whole rest of the window.
-    ///
-    /// # Errors
-    /// As for `pread_some`.
-    #[allow(dead_code, reason = "for engines that need no more")]
-    pub(crate) fn pread(&mut self, fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
-        self.pread_some(fd, offset, self.remaining())
-    }
-
-    /// The memory that is still to be filled. Only initialised bytes may be written to it (point 4 of the module's text).
-    pub(crate) fn room(&mut self) -> &mut [MaybeUninit<u8>] {
-        &mut self.bytes[self.filled..]
-    }
-
-    /// Counts the first `count` bytes of the room as filled.
-    ///
-    /// # Safety
-    /// They were written.
-    pub(crate) unsafe fn advance(&mut self, count: usize) {
-        debug_assert!(count <= self.remaining());
-        self.filled += count;
-    }
-}
-
 /// A piece of memory without a lifetime; the module's text says who keeps it valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
@@ -293,6 +191,18 @@ impl Memory {
         self.len
     }
 
+    pub(crate) fn start(&self) -> *mut MaybeUninit<u8> {
+        self.start.as_ptr()
+    }
+
+    /// The `len` bytes of it from `at` on.
+    pub(crate) fn part(self, at: usize, len: usize) -> Memory {
+        debug_assert!(at + len <= self.len);
+        // SAFETY: all callers stay within the memory, and so inside one allocation.
+        let start = unsafe { self.start.add(at) };
+        Memory { start, len }
+    }
+
     pub(crate) fn within_offsets(mut self, offset: u64) -> Memory {
         let readable = (i64::MAX as u64).saturating_sub(offset);
         self.len = usize::try_from(readable).map_or(self.len, |readable| self.len.min(readable));
@@ -301,10 +211,7 @@ impl Memory {
 
     /// Whether `window` is that of the `len` bytes from `at`.
     pub(crate) fn is_window(&self, at: u64, len: u64, window: &Window<'_>) -> bool {
-        let (start, window_len) = match window {
-            Window::Fill(window) => (window.bytes.as_ptr().cast::<u8>(), window.bytes.len()),
-            Window::Drain(bytes) => (bytes.as_ptr(), bytes.len()),
-        };
+        let (start, window_len) = window.memory();
         let expected = (self.start.as_ptr() as usize).checked_add(at as usize);
         expected == Some(start as usize) && window_len as u64 == len
     }
@@ -320,7 +227,7 @@ impl Memory {
         let start = unsafe { self.start.add(at) };
         // SAFETY: valid, writable and unshared by the caller's promises; `MaybeUninit<u8>` has no invalid value.
         let bytes = unsafe { slice::from_raw_parts_mut(start.as_ptr(), len) };
-        FillWindow { bytes, filled: 0 }
+        FillWindow::of(bytes)
     }
 
     /// The `len` bytes from `at`, for writing them out.
@@ -333,40 +240,5 @@ impl Memory {
         let start = unsafe { self.start.add(at) };
         // SAFETY: valid, initialised and not written to, by the caller's promises.
         unsafe { slice::from_raw_parts(start.as_ptr().cast(), len) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn put_fills_up_to_the_end_and_counts() {
-        type Put = fn(&mut FillWindow<'_>, &[u8]) -> usize;
-        let ways: [Put; 2] = [|w, bytes| w.put(bytes), |w, bytes| w.put_streaming(bytes)];
-        for put in ways {
-            let mut bytes = [9u8; 5];
-            let mut target = Target::from(&mut bytes);
-            let mut window = target.window();
-            assert_eq!(put(&mut window, b"abc"), 3);
-            assert_eq!(put(&mut window, b"defg"), 2);
-            assert_eq!(
-                (window.filled(), window.remaining(), put(&mut window, b"h")),
-                (5, 0, 0)
-            );
-            assert_eq!(&bytes, b"abcde");
-        }
-    }
-
-    #[test]
-    fn pread_beyond_the_largest_offset_is_an_error_not_a_wrap() {
-        use std::os::fd::AsFd;
-        let file = tempfile::tempfile().unwrap();
-        let mut bytes = [0u8; 1];
-        let mut target = Target::from(&mut bytes);
-        assert_eq!(
-            target.window().pread(file.as_fd(), u64::MAX),
-            Err(Errno::EOVERFLOW)
-        );
     }
 }

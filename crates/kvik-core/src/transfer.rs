@@ -1,14 +1,15 @@
-//! One transfer: the tasks of a plan, run on an engine by the caller and by workers of a pool.
+//! One transfer: the tasks of a layout, run on an engine by the caller and by workers of a pool.
 //!
 //! ```text
 //! take a task and its window -> lane.start -> lane.poll -> complete -> ... -> settle: one outcome, told once
 //! ```
-//! Each task is handed out once, in rising order. The first error, a cancellation or a deadline stops the handing out;
-//! tasks that were handed out finish. When the last worker has left, the transfer settles: from then on nobody touches
-//! its memory, and its outcome can be asked for again and again.
+//! Each task is handed out once, in rising order, in batches of one or more. The first error, a cancellation or a
+//! deadline stops the handing out; tasks that were handed out finish. When the last worker has left, the transfer
+//! settles: from then on nobody touches its memory, and its outcome can be asked for again and again.
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,38 +17,34 @@ use std::time::{Duration, Instant};
 
 use kvik_stats::{Direction, Span};
 
-use crate::corridor::{Completion, Engine, Plan, Task, Window};
+use crate::corridor::{Completion, Engine, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::fork;
+use crate::layout::{Ended, Layout};
 use crate::pool::{Job, ThreadPool};
-use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock, wait};
-use crate::target::Memory;
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, lock, wait};
 
 /// What a transfer is to do.
 pub(crate) struct Order {
-    pub(crate) plan: Plan,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) direction: Direction,
     pub(crate) place: Place,
     pub(crate) deadline: Option<Instant>,
-    pub(crate) span: Span,
+    /// Who hears of its end; `None` where nobody is told that it began.
+    pub(crate) span: Option<Span>,
 }
 
 /// A transfer in progress or settled.
-pub(crate) struct Transfer {
-    plan: Plan,
+pub(crate) struct Transfer<L> {
+    layout: L,
     engine: Arc<dyn Engine>,
     direction: Direction,
     place: Place,
     deadline: Option<Instant>,
-    memory: Memory,
     generation: u64,
-    // The number of the next task to hand out; beyond the plan when there is nothing left to start.
+    // The number of the next batch to hand out; beyond the last one when there is nothing left to start, and from `HALTED`
+    // on when tasks that were handed out must not start either.
     next: AtomicUsize,
-    // The file offset up to which everything was moved, once all tasks have finished: the lowest at which one stopped.
-    reached: AtomicU64,
-    // The highest file offset that a task has filled up to.
-    furthest: AtomicU64,
     state: Mutex<State>,
     settled: Condvar,
     // The owned buffer of a pending transfer: it lives here, behind a box, so that no move disturbs its memory. Only the
@@ -64,37 +61,30 @@ struct State {
     span: Option<Span>,
 }
 
-impl Transfer {
-    /// A transfer between the file and `memory`, which is as long as the plan. An owned buffer is handed along and kept.
+impl<L: Layout> Transfer<L> {
+    /// A transfer between the file and the memory of `layout`. An owned buffer is handed along and kept.
     ///
-    /// The caller keeps `memory` valid, and lets nobody else use it, until the transfer has settled.
+    /// The caller keeps the memory valid, and lets nobody else use it, until the transfer has settled.
     pub(crate) fn new(
         order: Order,
-        memory: Memory,
+        layout: L,
         buffer: Option<Box<dyn Any + Send>>,
-    ) -> Arc<Transfer> {
-        debug_assert_eq!(
-            memory.len() as u64,
-            order.plan.range().end - order.plan.range().start
-        );
+    ) -> Arc<Transfer<L>> {
         let state = State {
             working: 0,
             settling: false,
             error: None,
             outcome: None,
             waker: None,
-            span: Some(order.span),
+            span: order.span,
         };
         Arc::new(Transfer {
             next: AtomicUsize::new(0),
-            reached: AtomicU64::new(order.plan.range().end),
-            furthest: AtomicU64::new(order.plan.range().start),
-            plan: order.plan,
+            layout,
             engine: order.engine,
             direction: order.direction,
             place: order.place,
             deadline: order.deadline,
-            memory,
             generation: fork::generation(),
             state: Mutex::new(state),
             settled: Condvar::new(),
@@ -102,10 +92,15 @@ impl Transfer {
         })
     }
 
+    /// What it moves.
+    pub(crate) fn layout(&self) -> &L {
+        &self.layout
+    }
+
     /// Runs the transfer on the calling thread and up to `threads - 1` workers, and returns when it has settled.
     pub(crate) fn run(self: &Arc<Self>, pool: &ThreadPool, threads: usize) -> Result<usize> {
         let job = Arc::clone(self) as Arc<dyn Job>;
-        let helpers = threads.min(self.plan.len()).saturating_sub(1);
+        let helpers = threads.min(self.layout.batches()).saturating_sub(1);
         let helpers = pool.offer(&job, helpers, threads - 1);
         self.turn(&|| false);
         pool.revoke(&job, helpers);
@@ -115,7 +110,7 @@ impl Transfer {
     /// Lets up to `threads` workers run the transfer, and returns at once.
     pub(crate) fn submit(self: &Arc<Self>, pool: &ThreadPool, threads: usize) {
         let job = Arc::clone(self) as Arc<dyn Job>;
-        let workers = threads.min(self.plan.len()).max(1);
+        let workers = threads.min(self.layout.batches()).max(1);
         if pool.offer(&job, workers, threads) == 0 {
             self.turn(&|| false);
         }
@@ -211,30 +206,31 @@ impl Transfer {
         }
     }
 
-    /// Hands out the next task with its window: each once, none after a stop.
-    fn take(&self) -> Option<(Task, Window<'_>)> {
+    /// Hands out the next task with its window: each once, none after a stop. `hand` are the tasks of a batch that this
+    /// worker has taken and not started.
+    fn take(&self, hand: &mut Range<usize>) -> Option<(Task, Window<'_>)> {
+        let index = match hand.next() {
+            Some(_) if self.next.load(Ordering::Relaxed) >= HALTED => return None,
+            Some(index) => index,
+            None => {
+                *hand = self.take_batch()?;
+                hand.next()?
+            }
+        };
+        // SAFETY: batches do not overlap, each is handed out once, and only the worker that has it takes tasks out of it;
+        // the transfer does not settle while this worker counts as working.
+        Some(unsafe { self.layout.task(index) })
+    }
+
+    fn take_batch(&self) -> Option<Range<usize>> {
         if self
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
         {
             self.cut(|op| Error::new(ErrorKind::TimedOut, op, "the deadline of the call passed"));
         }
-        let task = self.plan.task(self.next.fetch_add(1, Ordering::AcqRel))?;
-        let window = self.window(&task);
-        Some((task, window))
-    }
-
-    fn window(&self, task: &Task) -> Window<'_> {
-        let at = (task.range.start - self.plan.range().start) as usize;
-        let len = task.len() as usize;
-        match self.direction {
-            // SAFETY: the memory is valid until the transfer has settled (see `new`), which it does not while this
-            // worker counts as working; the task lies in the plan, which is as long as the memory; and the tasks of a
-            // plan, of which `take` hands out each once, do not overlap.
-            Direction::Read => Window::Fill(unsafe { self.memory.fill(at, len) }),
-            // SAFETY: as above; the source of a write is initialised, and nobody writes to it (see `new`).
-            Direction::Write => Window::Drain(unsafe { self.memory.drain(at, len) }),
-        }
+        let number = self.next.fetch_add(1, Ordering::AcqRel);
+        (number < self.layout.batches()).then(|| self.layout.batch(number))
     }
 
     /// Counts this thread as working, unless the transfer is past that.
@@ -252,7 +248,7 @@ impl Transfer {
             return;
         }
         state.working -= 1;
-        if state.working > 0 || self.next.load(Ordering::Acquire) < self.plan.len() {
+        if state.working > 0 || self.next.load(Ordering::Acquire) < self.layout.batches() {
             return;
         }
         state.settling = true;
@@ -260,15 +256,16 @@ impl Transfer {
         let span = state.span.take();
         drop(state);
 
-        let error = error.or_else(|| self.guarded(|| self.mend()).err());
-        let range = self.plan.range();
-        let moved = self.reached.load(Ordering::Acquire) - range.start;
+        // SAFETY: nobody works on the transfer, nothing is left to hand out, and it has not settled.
+        let mend = || unsafe { self.layout.mend(&*self.engine) };
+        let error = error.or_else(|| self.guarded(mend).err());
+        let moved = self.layout.moved();
         // Listeners hear of the end before the owner does, and without a lock held.
         if let Some(span) = span {
             span.finish(moved, error.is_none());
         }
         let outcome = match error {
-            Some(error) => Err(error.at(&self.place).within(range, moved)),
+            Some(error) => Err(self.layout.explain(error.at(&self.place))),
             None => Ok(moved as usize),
         };
         let mut state = lock(&self.state);
@@ -284,12 +281,13 @@ impl Transfer {
     fn drive(&self, crowded: &dyn Fn() -> bool) -> Result<bool> {
         let mut lane = self.engine.lane()?;
         let mut done = Vec::new();
+        let mut hand = 0..0;
         let mut flying = 0;
         let mut starting = true;
         let mut again = false;
         loop {
             while starting && lane.room() > 0 {
-                let Some((task, window)) = self.take() else {
+                let Some((task, window)) = self.take(&mut hand) else {
                     starting = false;
                     break;
                 };
@@ -307,7 +305,7 @@ impl Transfer {
             for completion in done.drain(..) {
                 self.complete(completion)?;
             }
-            if starting && crowded() {
+            if starting && hand.is_empty() && crowded() {
                 (starting, again) = (false, true);
             }
         }
@@ -320,71 +318,27 @@ impl Transfer {
             moved,
             error,
         } = completion;
-        let at = task.range.start.checked_sub(self.plan.range().start);
-        if !at.is_some_and(|at| self.memory.is_window(at, task.len(), &window)) {
+        if !self.layout.owns(&task, &window) {
             return Err(self.breach("gave back another window than the task's"));
         }
         // A window that is filled knows best how far; an engine's word counts for writes only.
         let moved = match window {
             Window::Fill(window) => window.filled(),
-            Window::Drain(_) => moved,
-        };
-        let end = task.range.start + moved as u64;
-        if moved > 0 {
-            self.furthest.fetch_max(end, Ordering::AcqRel);
-        }
-        match error {
-            Some(error) => self.fail(error, end),
-            None if end == task.range.end => {}
-            None if self.direction == Direction::Write => {
+            Window::Drain(bytes) if error.is_none() && moved != bytes.len() => {
                 return Err(self.breach("ended a write early or late without an error"));
             }
-            // The data ended here: tasks further on would find nothing.
-            None => self.stop_at(end),
+            Window::Drain(bytes) => moved.min(bytes.len()),
+        };
+        match self.layout.ended(&task, moved, error) {
+            Ended::GoOn => {}
+            Ended::Stop => self.halt(),
+            Ended::Failed(error) => self.fail(error),
         }
         Ok(())
     }
 
     fn breach(&self, what: &str) -> Error {
         Error::new(ErrorKind::Internal, self.op(), format!("the engine {what}"))
-    }
-
-    /// Reads on from the first gap if a later task found bytes: the file grew while it was being read.
-    ///
-    /// Runs when nobody else works on the transfer and nothing is left to hand out.
-    fn mend(&self) -> Result<()> {
-        let grew = || self.furthest.load(Ordering::Acquire) > self.reached.load(Ordering::Acquire);
-        if self.direction == Direction::Write || !grew() {
-            return Ok(());
-        }
-        let range = self.plan.range();
-        let mut at = self.reached.load(Ordering::Acquire);
-        let mut lane = self.engine.lane()?;
-        let mut done = Vec::with_capacity(1);
-        while at < range.end {
-            let task = Task {
-                index: 0,
-                range: at..range.end.min(at + MEND_SIZE),
-            };
-            let window = self.window(&task);
-            let asked = task.len();
-            lane.start(task, window);
-            lane.poll(&mut done);
-            let Some(completion) = done.pop() else {
-                return Err(self.breach("lost a task"));
-            };
-            let Window::Fill(window) = completion.window else {
-                break;
-            };
-            at += window.filled() as u64;
-            self.reached.store(at, Ordering::Release);
-            match completion.error {
-                Some(error) => return Err(error),
-                None if (window.filled() as u64) < asked => break,
-                None => {}
-            }
-        }
-        Ok(())
     }
 
     /// Runs a part of the work; a panic becomes an error. An engine that unwinds drops its lane, so nothing is in flight.
@@ -396,43 +350,36 @@ impl Transfer {
     }
 
     /// The first error wins; whatever has not started does not start.
-    fn fail(&self, error: Error, end: u64) {
-        self.stop_at(end);
+    fn fail(&self, error: Error) {
+        self.halt();
         lock(&self.state).error.get_or_insert(error);
     }
 
-    /// Ends the handing out; everything up to `end` is moved or being moved.
-    fn stop_at(&self, end: u64) {
-        self.cut_next();
-        self.reached.fetch_min(end, Ordering::AcqRel);
-    }
-
-    /// Ends the handing out; if that leaves tasks undone, that is the error `why`.
-    fn cut(&self, why: impl FnOnce(Op) -> Error) {
-        // Under the lock, so that no worker settles between the cut and its reason.
-        let mut state = lock(&self.state);
-        if self.cut_next() {
-            state.error.get_or_insert_with(|| why(self.op()));
+    /// Nothing more starts.
+    fn halt(&self) {
+        let next = self.next.swap(HALTED, Ordering::AcqRel);
+        if next < self.layout.batches() {
+            self.layout.given_up(next);
         }
     }
 
-    /// Returns whether tasks were left.
-    fn cut_next(&self) -> bool {
-        match self
-            .plan
-            .task(self.next.swap(self.plan.len(), Ordering::AcqRel))
+    /// Ends the handing out; if that leaves batches undone, that is the error `why`.
+    fn cut(&self, why: impl FnOnce(Op) -> Error) {
+        // Under the lock, so that no worker settles between the cut and its reason.
+        let mut state = lock(&self.state);
+        // Batches that were handed out are in flight, and finish: if none is left, there is nothing to cut.
+        let left = |next| (next < self.layout.batches()).then_some(HALTED);
+        if let Ok(next) = self
+            .next
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, left)
         {
-            Some(untaken) => {
-                self.reached
-                    .fetch_min(untaken.range.start, Ordering::AcqRel);
-                true
-            }
-            None => false,
+            self.layout.given_up(next);
+            state.error.get_or_insert_with(|| why(self.op()));
         }
     }
 }
 
-impl Job for Transfer {
+impl<L: Layout> Job for Transfer<L> {
     fn turn(&self, crowded: &dyn Fn() -> bool) -> bool {
         if !self.enter() {
             return false;
@@ -441,7 +388,8 @@ impl Job for Transfer {
             .guarded(|| self.drive(crowded))
             .unwrap_or_else(|error| {
                 // Which tasks it takes along is not known: nothing counts as moved.
-                self.fail(error, self.plan.range().start);
+                self.layout.lost();
+                self.fail(error);
                 false
             });
         self.leave();
@@ -449,9 +397,9 @@ impl Job for Transfer {
     }
 }
 
-impl fmt::Debug for Transfer {
+impl<L: Layout> fmt::Debug for Transfer<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = self.plan.range();
+        let range = self.layout.hull();
         write!(
             f,
             "Transfer({} {} {}..{})",
@@ -471,5 +419,5 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     }
 }
 
-// Gaps are rare and small: one piece at a time keeps the arithmetic of `mend` simple.
-const MEND_SIZE: u64 = 4 << 20;
+// Far above any number of batches, and far below where adding one for each worker would wrap.
+const HALTED: usize = usize::MAX / 2;

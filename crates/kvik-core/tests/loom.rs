@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
-use kvik_core::{ErrorKind, Target};
+use kvik_core::{ErrorKind, ReadPiece, Target};
 use support::{Scripted, Step, call, pattern};
 
 const TASK: usize = 2;
@@ -106,5 +106,41 @@ fn two_transfers_share_one_worker() {
         let two = second.submit_read(vec![0; TASK], TASK as u64);
         assert_eq!(two.wait().unwrap(), TASK);
         assert_eq!(one.wait().unwrap(), TASK);
+    });
+}
+
+#[test]
+fn two_threads_move_the_pieces_of_a_call_once_each() {
+    loom::model(|| {
+        let call = call(two_tasks(), 2, TASK as u64);
+        let (mut one, mut two) = ([0; TASK], [0; TASK]);
+        let mut pieces = [
+            ReadPiece::new(TASK as u64, &mut one),
+            ReadPiece::new(0, &mut two),
+        ];
+        assert_eq!(call.read_ranges(&mut pieces, 0).unwrap(), [TASK, TASK]);
+        assert_eq!([two, one].concat(), pattern(2 * TASK));
+    });
+}
+
+#[test]
+fn an_error_of_one_piece_stops_the_batch_of_the_other_thread_or_comes_too_late_for_it() {
+    loom::model(|| {
+        let engine = Scripted::new(4 * TASK, |task| match task.range.start {
+            0 => Step::FailAfter(1),
+            _ => Step::Move,
+        });
+        // Two batches, the second of two tasks.
+        let call = call(engine, 2, 9000);
+        let mut memory = vec![0; 9000 + 2];
+        let (long, rest) = memory.split_at_mut(9000);
+        let (one, two) = rest.split_at_mut(1);
+        let mut pieces = [
+            ReadPiece::new(0, long),
+            ReadPiece::new(20_000, one),
+            ReadPiece::new(20_001, two),
+        ];
+        let error = call.read_ranges(&mut pieces, 0).unwrap_err();
+        assert_eq!((error.kind(), error.done()), (ErrorKind::Io, 1));
     });
 }

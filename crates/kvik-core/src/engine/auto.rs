@@ -70,6 +70,10 @@ impl Engine for Auto {
             reader.fill(&self.file, window, offset)
         }))
     }
+
+    fn scatters(&self) -> bool {
+        true
+    }
 }
 
 /// One lane's reads, and what the ways need for them.
@@ -89,7 +93,7 @@ impl Reader<'_> {
         offset: u64,
     ) -> Result<()> {
         let asked = window.remaining();
-        if asked < SMALL || !self.engine.is_local() {
+        if asked < SMALL || window.is_scattered() || !self.engine.is_local() {
             return posix::fill(file, window, offset);
         }
         let choice = choice_for(window, offset);

@@ -78,6 +78,13 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// What the engine needs for a lane is not to be had: memory, a ring, a connection.
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>>;
+
+    /// Whether its lanes fill windows of several stretches of memory
+    /// ([`FillWindow::is_scattered`](crate::corridor::FillWindow::is_scattered)), by nothing but
+    /// [`put`](crate::corridor::FillWindow::put) and `pread`. Others are never given one.
+    fn scatters(&self) -> bool {
+        false
+    }
 }
 
 /// One worker's queue of tasks on an [`Engine`].

@@ -37,6 +37,10 @@ impl Engine for Posix {
             fill(&self.file, window, offset)
         }))
     }
+
+    fn scatters(&self) -> bool {
+        true
+    }
 }
 
 /// A lane whose reads go by `fill`, and whose writes by `pwrite`.
@@ -49,10 +53,13 @@ pub(crate) fn lane<'w>(
 
 /// Fills what is left of a window that begins at `offset`; it stays short only where the data ends.
 pub(crate) fn fill(file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
-    fill_some(file, window, offset, window.remaining()).map(drop)
+    let goal = window.len();
+    fill_to(file, window, goal, |window, at| {
+        window.pread(file.as_fd(), offset + at)
+    })
 }
 
-/// The same with the next `most` bytes alone; returns how many there were.
+/// The same with the next `most` bytes alone, of a window that is one stretch of memory; returns how many there were.
 pub(crate) fn fill_some(
     file: &File,
     window: &mut FillWindow<'_>,
@@ -61,18 +68,31 @@ pub(crate) fn fill_some(
 ) -> Result<usize> {
     let start = window.filled();
     let goal = start + most.min(window.remaining());
+    fill_to(file, window, goal, |window, at| {
+        window.pread_some(file.as_fd(), offset + at, goal - at as usize)
+    })?;
+    Ok(window.filled() - start)
+}
+
+/// Reads on until the window is filled up to `goal`, or the data ends.
+fn fill_to(
+    file: &File,
+    window: &mut FillWindow<'_>,
+    goal: usize,
+    read: impl Fn(&mut FillWindow<'_>, u64) -> Result<usize, Errno>,
+) -> Result<()> {
     while window.filled() < goal {
-        let (at, left) = (offset + window.filled() as u64, goal - window.filled());
-        match window.pread_some(file.as_fd(), at, left) {
+        let at = window.filled() as u64;
+        match read(window, at) {
             Ok(0) => break,
-            Ok(count) if count < left => names::IO_SHORT.increment(),
+            Ok(_) if window.filled() < goal => names::IO_SHORT.increment(),
             Ok(_) => {}
             Err(errno) => {
                 retry(file.as_fd(), errno, PollFlags::POLLIN).map_err(|e| Error::os(Op::Read, e))?
             }
         }
     }
-    Ok(window.filled() - start)
+    Ok(())
 }
 
 /// Writes all of `bytes` at `offset`; returns how many were written and what stopped it.

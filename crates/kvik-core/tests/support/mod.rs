@@ -21,10 +21,13 @@ pub(crate) enum Step {
 
 type Script = dyn Fn(&Task) -> Step + Send + Sync;
 
-/// Moves bytes from `data`, task by task as `script` says, with up to `depth` tasks in flight that complete in reverse.
+/// Moves bytes from `data`, task by task as `script` says, with up to `depth` tasks in flight that complete in reverse. One
+/// that `swaps` gives the last two of them each other's window back.
 pub(crate) struct Scripted {
     pub(crate) data: Vec<u8>,
     pub(crate) depth: usize,
+    pub(crate) scatters: bool,
+    pub(crate) swaps: bool,
     pub(crate) script: Box<Script>,
 }
 
@@ -36,6 +39,8 @@ impl Scripted {
         Scripted {
             data: pattern(len),
             depth: 1,
+            scatters: false,
+            swaps: false,
             script: Box::new(script),
         }
     }
@@ -51,6 +56,10 @@ impl Engine for Scripted {
             engine: self,
             started: Vec::new(),
         }))
+    }
+
+    fn scatters(&self) -> bool {
+        self.scatters
     }
 }
 
@@ -73,6 +82,11 @@ impl<'w> Lane<'w> for ScriptedLane<'w> {
     }
 
     fn poll(&mut self, done: &mut Vec<Completion<'w>>) {
+        if let [.., (first, _), (second, _)] = &mut self.started[..]
+            && self.engine.swaps
+        {
+            std::mem::swap(first, second);
+        }
         let Some((task, mut window)) = self.started.pop() else {
             return;
         };
