@@ -26,6 +26,11 @@ pub enum EngineKind {
     Posix,
 }
 
+impl EngineKind {
+    /// All engines of this build, in the order in which `kvik bench` tries them.
+    pub const ALL: &[EngineKind] = &[EngineKind::Posix];
+}
+
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
