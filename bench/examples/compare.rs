@@ -36,8 +36,8 @@ struct Flags {
     /// Threads of kvik and of the loops, at most
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Seconds that all cases together may take, about
-    #[arg(long, value_name = "SECONDS", default_value_t = 400)]
+    /// Seconds for all cases but the large reads, about
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     budget: u64,
     /// Run only cases whose name contains this; may be given again
     #[arg(long = "case", value_name = "NAME")]

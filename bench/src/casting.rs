@@ -26,6 +26,8 @@ pub(crate) struct Entry {
     pub(crate) title: String,
     /// Its share of the run's time, against the others' shares.
     pub(crate) weight: f64,
+    /// Whether every turn moves all of the data, however long that takes.
+    pub(crate) whole: bool,
     pub(crate) kind: Kind,
     /// Other programs that take part, where they are there.
     pub(crate) against: Vec<Against>,

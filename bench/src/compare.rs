@@ -16,7 +16,8 @@ use crate::suite;
 use crate::trouble::Trouble;
 
 /// Host files beside KvikIO and fio: large reads hot, cold and into new memory, by equal numbers of threads and by
-/// everybody's defaults; writes; small reads one by one and in lists.
+/// everybody's defaults; writes; small reads one by one and in lists. Each turn of a large read moves all of the data,
+/// whatever the budget: it is for the other cases.
 ///
 /// Everybody reads the same file in the same rounds. KvikIO runs in a process of its own, which reads into memory of the
 /// same kind and is timed by its own clock; its bytes are compared after the clock has stopped, as ours are. The report has
@@ -70,6 +71,7 @@ fn hot(page_offset: usize, threads: usize) -> Entry {
             "one large read out of the page cache, target {page_offset} bytes past a page, threads: {threads}"
         ),
         weight: 8.0,
+        whole: true,
         kind: Kind::Read {
             cache: Cache::Hot,
             page_offset,
@@ -98,6 +100,7 @@ fn defaults(threads: usize) -> Entry {
         title: "the same as everybody does it when nothing is said, target 16 bytes past a page"
             .into(),
         weight: 8.0,
+        whole: true,
         kind: Kind::Read {
             cache: Cache::Hot,
             page_offset: 16,
@@ -115,6 +118,7 @@ fn fresh(threads: usize) -> Entry {
         name: "fresh".into(),
         title: "one large read out of the page cache into memory that is allocated for it".into(),
         weight: 10.0,
+        whole: true,
         kind: Kind::Fresh,
         against: vec![
             Against::Kvikio(KvikioWay::default()),
@@ -129,6 +133,7 @@ fn cold(threads: usize) -> Entry {
         name: "cold".into(),
         title: "one large read from the disk, however each gets it".into(),
         weight: 24.0,
+        whole: true,
         kind: Kind::Read {
             cache: Cache::Cold,
             page_offset: 0,
@@ -174,6 +179,7 @@ fn write(way: WriteWay) -> Entry {
         name: name.into(),
         title: format!("one large write over a file that exists, {title}"),
         weight: 12.0,
+        whole: false,
         kind: Kind::Write {
             way,
             engines: if direct { vec![] } else { engines() },
@@ -197,6 +203,7 @@ fn small() -> [Entry; 3] {
             name: "random-4k-hot".into(),
             title: "random reads of 4 KiB out of the page cache, one after the other".into(),
             weight: 4.0,
+            whole: false,
             kind: Kind::Small {
                 size: SMALL as usize,
             },
@@ -207,6 +214,7 @@ fn small() -> [Entry; 3] {
             name: "random-4k-direct".into(),
             title: "lists of 10 000 random pieces of 4 KiB past the page cache".into(),
             weight: 8.0,
+            whole: false,
             kind: Kind::List {
                 size: SMALL as usize,
                 past_the_cache: true,
@@ -223,6 +231,7 @@ fn small() -> [Entry; 3] {
             name: "list-10k-hot".into(),
             title: "lists of 10 000 random pieces of 4 KiB out of the page cache".into(),
             weight: 4.0,
+            whole: false,
             kind: Kind::List {
                 size: SMALL as usize,
                 past_the_cache: false,

@@ -34,10 +34,10 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
-    /// What fits into `budget` if `rounds` laps of `least` would take `rounds * lap`.
-    fn fitting(self, lap: Duration, rounds: usize, budget: Duration) -> u64 {
+    /// What fits into `budget` if `rounds` laps of `amount` would take `rounds * lap`.
+    fn fitting(self, amount: u64, lap: Duration, rounds: usize, budget: Duration) -> u64 {
         let times = budget.as_secs_f64() / (lap.as_secs_f64().max(1e-9) * rounds.max(1) as f64);
-        let wanted = (self.least as f64 * times) as u64;
+        let wanted = (amount as f64 * times) as u64;
         if wanted >= self.most {
             return self.most;
         }
@@ -98,19 +98,22 @@ pub(crate) fn run(
         Ok::<_, Trouble>(turns)
     };
 
-    // The first lap starts threads and fills caches, so that a second one, where there is time for it, says better how long a
-    // lap takes.
-    let least = amounts.least.min(amounts.most);
+    // Laps that grow until one is long enough to say how long a lap takes: the first of them starts threads and fills
+    // caches, and what does not grow with the amount, such as another program's start, must not be taken for what does.
     let began = Instant::now();
-    lap(scene, 0, least)?;
-    let mut took = began.elapsed();
-    if took < budget / 4 {
+    let mut amount = amounts.least.min(amounts.most);
+    let took = loop {
         let again = Instant::now();
-        lap(scene, 0, least)?;
-        took = took.min(again.elapsed());
-    }
+        lap(scene, 0, amount)?;
+        let took = again.elapsed();
+        let long = budget / (3 * rounds.max(1) as u32);
+        if amount == amounts.most || took > long || began.elapsed() > budget / 4 {
+            break took;
+        }
+        amount = (amount * 4).min(amounts.most);
+    };
     let left = budget.saturating_sub(began.elapsed());
-    let amount = amounts.fitting(took, rounds, left);
+    let amount = amounts.fitting(amount, took, rounds, left);
 
     let mut turns = vec![Vec::with_capacity(rounds); contenders];
     for round in 0..rounds {

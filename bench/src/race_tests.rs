@@ -58,9 +58,18 @@ fn everybody_runs_once_a_round_and_starts_in_turn() {
     )
     .expect("ran");
     assert!(turns.iter().all(|turns| turns.len() == 4));
-    let order: Vec<usize> = diary.turns[6..].iter().map(|turn| turn.0).collect();
+    let order: Vec<usize> = diary.turns[15..].iter().map(|turn| turn.0).collect();
     assert_eq!(order, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
     assert_eq!(diary.proofs, [1000]);
+}
+
+#[test]
+fn laps_grow_until_one_says_how_long_a_lap_takes() {
+    let mut diary = Diary::default();
+    let second = Duration::from_secs(1);
+    run(&mut diary, 1, second, &AtomicBool::new(false), &mut |_| {}).expect("ran");
+    let laps: Vec<u64> = diary.turns.iter().step_by(3).map(|turn| turn.1).collect();
+    assert_eq!(laps, [10, 40, 160, 640, 1000, 1000]);
 }
 
 #[test]
@@ -106,11 +115,11 @@ fn amounts_are_whole_steps_between_the_least_and_the_most() {
         step: 64,
     };
     let second = Duration::from_secs(1);
-    assert_eq!(amounts.fitting(second, 5, 20 * second), 256);
-    assert_eq!(amounts.fitting(second, 5, 21 * second), 256);
-    assert_eq!(amounts.fitting(second, 5, second), 64);
-    assert_eq!(amounts.fitting(second, 5, 1000 * second), 1000);
-    assert_eq!(amounts.fitting(Duration::ZERO, 5, second), 1000);
+    assert_eq!(amounts.fitting(64, second, 5, 20 * second), 256);
+    assert_eq!(amounts.fitting(64, second, 5, 21 * second), 256);
+    assert_eq!(amounts.fitting(64, second, 5, second), 64);
+    assert_eq!(amounts.fitting(64, second, 5, 1000 * second), 1000);
+    assert_eq!(amounts.fitting(64, Duration::ZERO, 5, second), 1000);
 }
 
 #[test]

@@ -103,7 +103,8 @@ impl<'a> Session<'a> {
 
     /// Runs every entry that was asked for; an error is one that makes the whole run worthless.
     pub(crate) fn run(&mut self, entries: &[Entry]) -> Outcome<()> {
-        let weights: f64 = entries.iter().map(|entry| entry.weight).sum();
+        let within_budget = entries.iter().filter(|entry| !entry.whole);
+        let weights: f64 = within_budget.map(|entry| entry.weight).sum();
         let wanted: Vec<_> = entries
             .iter()
             .filter(|entry| self.options.wants(&entry.name))
@@ -115,7 +116,11 @@ impl<'a> Session<'a> {
                 number: index + 1,
                 total,
             });
-            let budget = self.options.budget.mul_f64(entry.weight / weights);
+            let budget = if entry.whole {
+                Duration::MAX
+            } else {
+                self.options.budget.mul_f64(entry.weight / weights)
+            };
             match self.measure(entry, budget) {
                 Ok(case) => {
                     (self.progress)(Progress::Done { case: &case });

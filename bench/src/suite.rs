@@ -117,6 +117,7 @@ fn default_entries(_: &Options, threads: usize) -> Vec<Entry> {
         name: name.into(),
         title: title.into(),
         weight,
+        whole: false,
         kind,
         against: vec![],
         wanted: vec![],
@@ -217,6 +218,7 @@ fn file_entries(options: &Options, threads: usize) -> Vec<Entry> {
             size_name(size)
         ),
         weight: 0.5,
+        whole: false,
         kind: Kind::Small {
             size: size as usize,
         },
@@ -237,6 +239,7 @@ fn large(
         name,
         title,
         weight: if cache == Cache::Hot { 1.0 } else { 1.5 },
+        whole: false,
         kind: Kind::Read {
             cache,
             page_offset,
