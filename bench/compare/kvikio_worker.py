@@ -165,12 +165,12 @@ class Job:
 
     def check(self):
         wrong = None
-        if self.kind == "read":
+        if self.kind in ("read", "fresh"):
+            # New memory is zero, and a target was spoiled at these words.
+            array = self.target() if self.kind == "read" else Job.kept
             at = self.spoiled()
-            differs = self.target()[: at.size * PAGE].view(np.uint64)[at] != words(self.seed, at)
+            differs = array[: at.size * PAGE].view(np.uint64)[at] != words(self.seed, at)
             wrong = int(at[differs.argmax()]) * 8 if differs.any() else None
-        elif self.kind == "fresh":
-            wrong = first_difference(Job.kept, self.seed)
         elif self.kind in ("small", "list"):
             last = Job.offsets[-len(Job.views) :]
             differences = (first_difference(v, self.seed, o) for v, o in zip(Job.views, last))
@@ -184,6 +184,10 @@ class Job:
             self.target().fill(0)
             self.move()
             wrong = first_difference(self.target(), self.seed)
+        elif self.kind == "fresh":
+            self.move()
+            wrong = first_difference(Job.kept, self.seed)
+            Job.kept = None
         elif self.kind == "small":
             view = Job.views[0]
             for offset in Job.offsets[:2000]:

@@ -16,8 +16,8 @@ use crate::suite;
 use crate::trouble::Trouble;
 
 /// Host files beside KvikIO and fio: large reads hot, cold and into new memory, by equal numbers of threads and by
-/// everybody's defaults; writes; small reads one by one and in lists. Each turn of a large read moves all of the data,
-/// whatever the budget: it is for the other cases.
+/// everybody's defaults; writes; small reads one by one and in lists. Each turn of a large read into touched memory moves
+/// all of the data, whatever the budget, which is for the other cases.
 ///
 /// Everybody reads the same file in the same rounds. KvikIO runs in a process of its own, which reads into memory of the
 /// same kind and is timed by its own clock; its bytes are compared after the clock has stopped, as ours are. The report has
@@ -118,7 +118,7 @@ fn fresh(threads: usize) -> Entry {
         name: "fresh".into(),
         title: "one large read out of the page cache into memory that is allocated for it".into(),
         weight: 10.0,
-        whole: true,
+        whole: false,
         kind: Kind::Fresh,
         against: vec![
             Against::Kvikio(KvikioWay::default()),
