@@ -37,7 +37,7 @@ struct Flags {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Seconds for all cases but the large reads, about
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 240)]
     budget: u64,
     /// Run only cases whose name contains this; may be given again
     #[arg(long = "case", value_name = "NAME")]

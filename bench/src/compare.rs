@@ -202,7 +202,7 @@ fn small() -> [Entry; 3] {
         Entry {
             name: "random-4k-hot".into(),
             title: "random reads of 4 KiB out of the page cache, one after the other".into(),
-            weight: 4.0,
+            weight: 12.0,
             whole: false,
             kind: Kind::Small {
                 size: SMALL as usize,
@@ -213,7 +213,7 @@ fn small() -> [Entry; 3] {
         Entry {
             name: "random-4k-direct".into(),
             title: "lists of 10 000 random pieces of 4 KiB past the page cache".into(),
-            weight: 8.0,
+            weight: 12.0,
             whole: false,
             kind: Kind::List {
                 size: SMALL as usize,
@@ -230,7 +230,7 @@ fn small() -> [Entry; 3] {
         Entry {
             name: "list-10k-hot".into(),
             title: "lists of 10 000 random pieces of 4 KiB out of the page cache".into(),
-            weight: 4.0,
+            weight: 12.0,
             whole: false,
             kind: Kind::List {
                 size: SMALL as usize,
