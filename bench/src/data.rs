@@ -120,13 +120,19 @@ impl Data {
 
     /// The position of the first byte of `bytes` that is not what the file holds from its start.
     pub(crate) fn first_difference(&self, bytes: &[u8]) -> Outcome<Option<u64>> {
+        self.difference_at(bytes, 0)
+    }
+
+    /// The same for what the file holds from `start`, a multiple of 8: a position in the file.
+    pub(crate) fn difference_at(&self, bytes: &[u8], start: u64) -> Outcome<Option<u64>> {
         if let Some(seed) = self.seed {
-            return Ok(pattern::first_difference(bytes, seed, 0).map(|at| at as u64));
+            let difference = pattern::first_difference(bytes, seed, start);
+            return Ok(difference.map(|at| start + at as u64));
         }
-        let mut reference = vec![0; STEP as usize];
+        let mut reference = vec![0; bytes.len().min(STEP as usize)];
         for (piece, offset) in bytes
             .chunks(STEP as usize)
-            .zip((0..).step_by(STEP as usize))
+            .zip((start..).step_by(STEP as usize))
         {
             let reference = &mut reference[..piece.len()];
             self.file

@@ -44,45 +44,50 @@ impl Turn {
     }
 }
 
-/// How we stand beside the limit after all rounds.
+/// How one contender stands beside another after all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
+    /// The other's median rate.
     pub(crate) value: f64,
+    /// The other's median CPU seconds for 1e9 bytes.
     pub(crate) cpu_s_per_gb: f64,
-    pub(crate) limit: f64,
-    pub(crate) limit_cpu_s_per_gb: f64,
+    /// The first one's rate by the other's, taken in each round; the median.
     pub(crate) ratio: f64,
+    /// The least and the greatest of those ratios.
     pub(crate) spread: (f64, f64),
-    /// The contender that is the limit: an index into what [`stand`] was given, never 0.
-    pub(crate) limit_index: usize,
+    /// The first one's CPU seconds by the other's, taken likewise.
+    pub(crate) cpu_ratio: f64,
 }
 
-/// The standing of contender 0 (ours) against the best of the others (the loops), `turns[contender][round]`.
+/// Where `ours` stands beside `theirs`.
 ///
-/// The limit is the loop with the best median rate. The ratio is taken round by round against that one loop and its median
-/// is the figure, because on a shared machine only what ran in the same round is comparable. `None` without rounds or loops.
-pub(crate) fn stand(turns: &[Vec<Turn>], unit: Unit) -> Option<Standing> {
-    let (ours, loops) = turns.split_first()?;
-    let (best, (limit, limit_cpu_s_per_gb)) = loops
-        .iter()
-        .enumerate()
-        .filter_map(|(index, turns)| Some((index, medians(turns, unit)?)))
-        .max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    let (value, cpu_s_per_gb) = medians(ours, unit)?;
-    let ratios: Vec<f64> = ours
-        .iter()
-        .zip(&loops[best])
-        .map(|(ours, limit)| ours.rate(unit) / limit.rate(unit))
-        .collect();
+/// Ratios are taken round by round and their median is the figure, because on a shared machine only what ran in the same
+/// round is comparable. `None` without rounds.
+pub(crate) fn stand(ours: &[Turn], theirs: &[Turn], unit: Unit) -> Option<Standing> {
+    let (value, cpu_s_per_gb) = medians(theirs, unit)?;
+    let by_round = |what: &dyn Fn(&Turn) -> f64| -> Vec<f64> {
+        let pairs = ours.iter().zip(theirs);
+        pairs
+            .map(|(ours, theirs)| what(ours) / what(theirs))
+            .collect()
+    };
+    let ratios = by_round(&|turn| turn.rate(unit));
+    // A turn too short for the clock of CPU time used none, by which nothing can be divided.
+    let cpu_ratios = by_round(&|turn| turn.cpu_s_per_gb().max(1e-6));
     Some(Standing {
         value,
         cpu_s_per_gb,
-        limit,
-        limit_cpu_s_per_gb,
         ratio: median(&ratios)?,
         spread: spread(&ratios)?,
-        limit_index: best + 1,
+        cpu_ratio: median(&cpu_ratios)?,
     })
+}
+
+/// The one with the best median rate: the limit, where these are the loops. `None` of nobody.
+pub(crate) fn best(standings: &[Standing]) -> Option<usize> {
+    let rated = standings.iter().enumerate();
+    let best = rated.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    Some(best.0)
 }
 
 /// The median rate and the median CPU seconds per 1e9 bytes of one contender; `None` without rounds.
@@ -147,45 +152,47 @@ mod tests {
 
     #[test]
     fn the_limit_is_the_loop_with_the_best_median_and_ratios_are_taken_round_by_round() {
-        let ours = vec![turn(1.0, 1.0), turn(2.0, 1.0), turn(4.0, 3.0)]; // 2, 1, 0.5 GB/s
-        let slow = vec![turn(0.1, 0.1), turn(4.0, 1.0), turn(4.0, 1.0)]; // one lucky round, median 0.5
-        let best = vec![turn(0.5, 1.0), turn(1.0, 2.0), turn(1.0, 2.0)]; // 4, 2, 2
-        let standing =
-            stand(&[ours, slow, best], Unit::Gigabytes).expect("three rounds of three contenders");
-        assert_eq!(standing.limit_index, 2);
-        assert_eq!(standing.value, 1.0);
-        assert_eq!(standing.limit, 2.0);
-        assert_eq!(standing.ratio, 0.5);
-        assert_eq!(standing.spread, (0.25, 0.5));
-        assert_eq!(standing.cpu_s_per_gb, 0.5);
-        assert_eq!(standing.limit_cpu_s_per_gb, 1.0);
+        let ours = [turn(1.0, 1.0), turn(2.0, 1.0), turn(4.0, 3.0)]; // 2, 1, 0.5 GB/s
+        let slow = [turn(0.1, 0.1), turn(4.0, 1.0), turn(4.0, 1.0)]; // one lucky round, median 0.5
+        let fast = [turn(0.5, 1.0), turn(1.0, 2.0), turn(1.0, 2.0)]; // 4, 2, 2
+        let standings = [slow, fast].map(|theirs| {
+            stand(&ours, &theirs, Unit::Gigabytes).expect("three rounds of two contenders")
+        });
+        assert_eq!(best(&standings), Some(1));
+        assert_eq!(
+            standings[1],
+            Standing {
+                value: 2.0,
+                cpu_s_per_gb: 1.0,
+                ratio: 0.5,
+                spread: (0.25, 0.5),
+                cpu_ratio: 1.0,
+            }
+        );
+        assert_eq!(medians(&ours, Unit::Gigabytes), Some((1.0, 0.5)));
     }
 
     #[test]
     fn operations_are_counted_in_operations_and_cpu_still_in_gigabytes() {
-        let standing = stand(
-            &[vec![turn(0.5, 1.0)], vec![turn(0.25, 1.0)]],
-            Unit::Operations,
-        )
-        .expect("one round");
-        assert_eq!(
-            (standing.value, standing.limit, standing.ratio),
-            (2000.0, 4000.0, 0.5)
-        );
-        assert_eq!(standing.cpu_s_per_gb, 0.5);
+        let (ours, theirs) = ([turn(0.5, 1.0)], [turn(0.25, 0.5)]);
+        let standing = stand(&ours, &theirs, Unit::Operations).expect("one round");
+        assert_eq!((standing.value, standing.ratio), (4000.0, 0.5));
+        assert_eq!((standing.cpu_s_per_gb, standing.cpu_ratio), (0.25, 2.0));
+        assert_eq!(medians(&ours, Unit::Operations), Some((2000.0, 0.5)));
     }
 
     #[test]
-    fn no_rounds_or_no_loops_is_no_standing() {
-        assert_eq!(stand(&[], Unit::Gigabytes), None);
-        assert_eq!(stand(&[vec![turn(1.0, 1.0)]], Unit::Gigabytes), None);
-        assert_eq!(stand(&[vec![], vec![]], Unit::Gigabytes), None);
+    fn no_rounds_or_nobody_is_no_standing() {
+        assert_eq!(stand(&[], &[], Unit::Gigabytes), None);
+        assert_eq!(stand(&[turn(1.0, 1.0)], &[], Unit::Gigabytes), None);
+        assert_eq!(best(&[]), None);
     }
 
     #[test]
     fn a_clock_that_did_not_move_still_gives_finite_figures() {
-        let still = vec![turn(0.0, 0.0)];
-        let standing = stand(&[still.clone(), still], Unit::Gigabytes).expect("one round");
+        let still = [turn(0.0, 0.0)];
+        let standing = stand(&still, &still, Unit::Gigabytes).expect("one round");
         assert!(standing.value.is_finite() && standing.ratio.is_finite());
+        assert_eq!(standing.cpu_ratio, 1.0);
     }
 }

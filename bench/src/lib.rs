@@ -5,12 +5,13 @@
 //! compared. Bytes are compared, too: a wrong one is an error, never a slow case.
 //!
 //! ```text
-//! default_suite, file_suite -> session -> race -> scenes -> kvik, or a loop
-//!                                            \-> figures -> report -> table, JSON
+//! default_suite, file_suite, compare_suite -> session -> race -> scenes -> kvik, a loop, or a rival
+//!                                                           \-> figures -> report -> table, JSON
 //! ```
 //!
 //! The command `kvik bench` is made of this. Start with [`default_suite`] and [`Options`]; a [`Report`] prints as a table
-//! and serializes as JSON.
+//! and serializes as JSON. [`compare_suite`] lets KvikIO and fio take part, where somebody has installed them, as
+//! `cargo xtask bench file --against-kvikio` does.
 //!
 //! # Example: one case, and whether it is near its limit
 //!
@@ -34,8 +35,11 @@
 //!
 //! # Not here
 //!
-//! Comparisons with other libraries, and thresholds below which a build fails. No benchmark is a timed test.
+//! The other programs themselves, and thresholds below which a build fails. No benchmark is a timed test.
 
+mod casting;
+mod compare;
+mod contender;
 mod data;
 mod figures;
 mod folder;
@@ -47,6 +51,7 @@ mod ours;
 mod pattern;
 mod race;
 mod report;
+mod rivals;
 mod scenes;
 mod session;
 mod streaming;
@@ -54,10 +59,13 @@ mod suite;
 mod table;
 mod thresholds;
 mod trouble;
+mod worth;
 
+pub use compare::compare_suite;
 pub use machine::Machine;
 pub use options::{Options, Progress};
-pub use report::{Case, LoopFigures, NotRun, Report};
+pub use report::{Aim, Beside, Case, NotRun, Report};
+pub use rivals::Peers;
 pub use suite::{default_suite, file_suite};
 pub use thresholds::Threshold;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::race::cpu_seconds;
+use crate::race::{cpu_seconds, cpu_seconds_of_ended_children};
 
 /// Where and on what the figures were measured.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +20,8 @@ pub struct Machine {
     pub kernel: String,
     /// Runnable threads of the whole machine when the run began, averaged over a minute.
     pub load: f64,
+    /// The same when it ended.
+    pub load_at_the_end: f64,
     /// The share of all CPUs' time that others took while the cases ran, from 0 to 1; `None` if the kernel does not tell.
     pub others: Option<f64>,
     /// The folder in which the files lay.
@@ -43,11 +45,8 @@ impl Machine {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             memory: kibibytes(&proc("meminfo"), "MemTotal").unwrap_or(0),
             kernel: proc("sys/kernel/osrelease").trim().to_owned(),
-            load: proc("loadavg")
-                .split(' ')
-                .next()
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(0.0),
+            load: load(),
+            load_at_the_end: load(),
             others: None,
             directory: directory.display().to_string(),
             file_system: file_system(directory),
@@ -58,6 +57,13 @@ impl Machine {
     }
 }
 
+/// Runnable threads of the whole machine, averaged over a minute; 0 if the kernel does not tell.
+pub(crate) fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = text.split(' ').next();
+    first.and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
 /// What other processes do, from a moment on.
 pub(crate) struct Others {
     machine: Option<(f64, f64)>,
@@ -65,18 +71,19 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    pub(crate) fn watch() -> Self {
+    /// `helpers`: CPU seconds so far of processes that are ours and have not ended.
+    pub(crate) fn watch(helpers: f64) -> Self {
         Self {
             machine: std::fs::read_to_string("/proc/stat")
                 .ok()
                 .and_then(|text| ticks(&text)),
-            own: cpu_seconds(),
+            own: cpu_seconds() + cpu_seconds_of_ended_children() + helpers,
         }
     }
 
     /// The share of all CPUs' time that was neither idle nor ours since then.
-    pub(crate) fn share(&self) -> Option<f64> {
-        let now = Self::watch();
+    pub(crate) fn share(&self, helpers: f64) -> Option<f64> {
+        let now = Self::watch(helpers);
         let ((busy, all), (busy_before, all_before)) = (now.machine?, self.machine?);
         // SAFETY: sysconf only answers a question.
         let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
@@ -208,7 +215,7 @@ mod tests {
         let stat = "cpu  10 1 20 300 4 5 6 7 3 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
         assert_eq!(ticks(stat), Some((49.0, 353.0)));
         assert_eq!(ticks("intr 5"), None);
-        let share = Others::watch().share();
+        let share = Others::watch(0.0).share(0.0);
         assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 

@@ -1,4 +1,4 @@
-//! Memory whose place within its page is chosen: what decides the speed of a kernel copy on some CPUs.
+//! Memory whose pages and whose place within a page are chosen: what decides the speed of a kernel copy on some CPUs.
 
 use std::io;
 use std::ptr::NonNull;
@@ -16,9 +16,25 @@ pub(crate) struct Pages {
 // SAFETY: `Pages` is the only owner of its mapping and lends its bytes only through `&mut self`, like a `Box<[u8]>`.
 unsafe impl Send for Pages {}
 
+/// Which pages new memory asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PageSize {
+    /// 4 KiB, even where the kernel would give larger ones unasked.
+    Small,
+    /// 2 MiB, where there are any.
+    Huge,
+}
+
 impl Pages {
     /// `len` bytes, all of them written once.
     pub(crate) fn new(len: usize) -> io::Result<Self> {
+        let mut pages = Self::untouched(len, PageSize::Huge)?;
+        pages.view_mut(0, len).fill(1);
+        Ok(pages)
+    }
+
+    /// `len` bytes of which no page exists yet.
+    pub(crate) fn untouched(len: usize, size: PageSize) -> io::Result<Self> {
         let mapped = len
             .checked_add(HUGE_PAGE)
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -38,16 +54,19 @@ impl Pages {
         }
         let mapping = NonNull::new(at).ok_or_else(|| io::Error::other("mmap gave address zero"))?;
         let skip = at.addr().next_multiple_of(HUGE_PAGE) - at.addr();
-        let mut pages = Self {
+        let pages = Self {
             mapping,
             mapped,
             skip,
             len,
         };
+        let advice = match size {
+            PageSize::Small => libc::MADV_NOHUGEPAGE,
+            PageSize::Huge => libc::MADV_HUGEPAGE,
+        };
         // Refused where the kernel has no huge pages; 4 KiB pages are slower and still right, so the answer is not needed.
         // SAFETY: the range lies within the mapping just made, and the advice changes no contents.
-        unsafe { libc::madvise(pages.begin().cast(), len, libc::MADV_HUGEPAGE) };
-        pages.view_mut(0, len).fill(1);
+        unsafe { libc::madvise(pages.begin().cast(), len, advice) };
         Ok(pages)
     }
 
@@ -76,6 +95,21 @@ impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: `new` made this mapping with this length, this is its only release, and all views borrow `self`.
         unsafe { libc::munmap(self.mapping.as_ptr(), self.mapped) };
+    }
+}
+
+/// Brings all pages under `memory` at once, which costs less than a fault for each.
+pub(crate) fn populate(memory: &mut [u8]) {
+    let len = memory.len();
+    // SAFETY: the range is borrowed for writing; populating it changes no contents. An address that is no multiple of the
+    // page is refused.
+    let status =
+        unsafe { libc::madvise(memory.as_mut_ptr().cast(), len, libc::MADV_POPULATE_WRITE) };
+    if status != 0 {
+        // A kernel before 5.14: a write to each page does the same, one fault at a time.
+        for byte in memory.iter_mut().step_by(4096) {
+            *byte = std::hint::black_box(*byte);
+        }
     }
 }
 
@@ -158,6 +192,18 @@ mod tests {
         Pages::new(4096)
             .expect("a page of memory")
             .view_mut(1, 4096);
+    }
+
+    #[test]
+    fn new_memory_is_zero_however_its_pages_come() {
+        for size in [PageSize::Small, PageSize::Huge] {
+            let mut pages = Pages::untouched(5 * 4096 + 1, size).expect("memory");
+            let view = pages.view_mut(0, 5 * 4096 + 1);
+            populate(view);
+            // At no page: refused by the kernel, and done by hand.
+            populate(&mut view[1..4097]);
+            assert!(view.iter().all(|&byte| byte == 0), "{size:?}");
+        }
     }
 
     #[test]

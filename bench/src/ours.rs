@@ -3,46 +3,105 @@
 use std::path::Path;
 
 use kvik::config::{ByteSize, Layer};
-use kvik::{Config, ErrorKind, FileHandle, ReadOptions};
+use kvik::{
+    Config, EngineKind, EnginePreference, ErrorKind, FileHandle, HostBuffer, ReadOptions, ReadPiece,
+};
 
 use crate::options::Options;
 use crate::trouble::{Outcome, Trouble};
 
+/// How kvik is asked to move the bytes. The default: the plain calls, with the settings of this process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Threads of a call, at most.
+    pub(crate) threads: Option<usize>,
+    pub(crate) task_size: Option<u64>,
+    pub(crate) engine: EnginePreference,
+}
+
+impl Wish {
+    /// What the options of the run say about each call.
+    pub(crate) fn of(options: &Options) -> Self {
+        Self {
+            threads: options.threads,
+            task_size: options.task_size,
+            engine: EnginePreference::Auto,
+        }
+    }
+
+    /// The same, by this engine and no other.
+    pub(crate) fn only(&self, engine: EngineKind) -> Self {
+        Self {
+            engine: EnginePreference::Only(engine),
+            ..self.clone()
+        }
+    }
+
+    /// `None` if nothing is said about a call.
+    fn options(&self) -> Option<ReadOptions> {
+        if self.threads.is_none() && self.task_size.is_none() {
+            return None;
+        }
+        let mut how = ReadOptions::new();
+        if let Some(threads) = self.threads {
+            how = how.num_threads(threads);
+        }
+        if let Some(task_size) = self.task_size {
+            how = how.task_size(ByteSize::new(task_size));
+        }
+        Some(how)
+    }
+}
+
+/// The engine of this name, if this build of kvik has it.
+pub(crate) fn engine(name: &str) -> Outcome<EngineKind> {
+    let found = EngineKind::ALL.iter().find(|kind| kind.to_string() == name);
+    found
+        .copied()
+        .ok_or_else(|| Trouble::Unfit(format!("this build of kvik has no engine {name}")))
+}
+
 /// A file as a user of kvik has it: opened with the settings of this process, read with one call.
 pub(crate) struct Ours {
     handle: FileHandle,
-    /// `None`: the plain calls, without options.
     how: Option<ReadOptions>,
 }
 
 impl Ours {
-    pub(crate) fn open(path: &Path, how: Option<ReadOptions>) -> Outcome<Self> {
+    pub(crate) fn open(path: &Path, wish: &Wish) -> Outcome<Self> {
         Ok(Self {
-            handle: FileHandle::open(path)?,
-            how,
+            handle: FileHandle::options()
+                .read(true)
+                .engine(wish.engine)
+                .open(path)?,
+            how: wish.options(),
         })
     }
 
-    pub(crate) fn create(path: &Path, how: Option<ReadOptions>) -> Outcome<Self> {
+    pub(crate) fn create(path: &Path, wish: &Wish) -> Outcome<Self> {
         let handle = FileHandle::options()
             .read(true)
             .write(true)
             .create(true)
+            .engine(wish.engine)
             .open(path)?;
-        Ok(Self { handle, how })
+        Ok(Self {
+            handle,
+            how: wish.options(),
+        })
     }
 
     /// Reads up to `inline_size` bytes stay on the caller's thread, larger ones go to the pool.
     pub(crate) fn open_with_inline_size(
         path: &Path,
-        how: Option<ReadOptions>,
+        wish: &Wish,
         inline_size: u64,
     ) -> Outcome<Self> {
         let layer = Layer::new().inline_size(ByteSize::new(inline_size));
         let config = Config::current().with(layer).map_err(kvik::Error::from)?;
         Ok(Self {
             handle: FileHandle::options().read(true).open_with(path, &config)?,
-            how,
+            how: wish.options(),
         })
     }
 
@@ -54,6 +113,26 @@ impl Ours {
             Some(how) => self.handle.read_at_with(target, offset, how)?,
         };
         whole(count, len)
+    }
+
+    /// The first `len` bytes of the file, in memory that is allocated for them.
+    pub(crate) fn read_fresh(&self, len: usize) -> Outcome<HostBuffer> {
+        let mut bytes = HostBuffer::new(len)?;
+        self.read(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+
+    /// Fills each `size` bytes of `target` with what the file has at the offset of the same number.
+    pub(crate) fn read_list(&self, target: &mut [u8], offsets: &[u64], size: usize) -> Outcome<()> {
+        let pieces = target.chunks_mut(size).zip(offsets);
+        let mut pieces: Vec<_> = pieces
+            .map(|(piece, &at)| ReadPiece::new(at, piece))
+            .collect();
+        let counts = match &self.how {
+            None => self.handle.read_ranges(&mut pieces)?,
+            Some(how) => self.handle.read_ranges_with(&mut pieces, how)?,
+        };
+        counts.into_iter().try_for_each(|count| whole(count, size))
     }
 
     pub(crate) fn write(&self, source: &[u8]) -> Outcome<()> {
@@ -77,21 +156,6 @@ fn whole(count: usize, len: usize) -> Outcome<()> {
     }
 }
 
-/// What the options of the run say about each call; `None` if they say nothing.
-pub(crate) fn how(threads: Option<usize>, task_size: Option<u64>) -> Option<ReadOptions> {
-    if threads.is_none() && task_size.is_none() {
-        return None;
-    }
-    let mut how = ReadOptions::new();
-    if let Some(threads) = threads {
-        how = how.num_threads(threads);
-    }
-    if let Some(task_size) = task_size {
-        how = how.task_size(ByteSize::new(task_size));
-    }
-    Some(how)
-}
-
 /// How many threads kvik uses for one call at most.
 pub(crate) fn threads(options: &Options) -> Outcome<usize> {
     match options.threads {
@@ -111,5 +175,47 @@ pub(crate) fn drop_from_cache(path: &Path, len: u64) -> Outcome<f64> {
         Ok(info) => Ok(info.resident_pages as f64 / (info.total_pages as f64).max(1.0)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(0.0),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_is_found_by_its_name_and_a_missing_one_is_a_reason() {
+        assert_eq!(engine("posix").expect("always there"), EngineKind::Posix);
+        let missing = engine("teleport").expect_err("not there");
+        assert!(missing.ends_only_the_case(), "{missing}");
+    }
+
+    #[test]
+    fn fresh_memory_and_lists_hold_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let content: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+        std::fs::write(file.path(), &content).expect("written");
+        let ours = Ours::open(file.path(), &Wish::default()).expect("opened");
+        assert_eq!(ours.read_fresh(content.len()).expect("read")[..], content);
+        let mut target = [0; 30];
+        ours.read_list(&mut target, &[500, 0, 99_990], 10)
+            .expect("read");
+        assert_eq!(target[..10], content[500..510]);
+        assert_eq!(target[10..20], content[..10]);
+        assert_eq!(target[20..], content[99_990..]);
+        assert!(ours.read_list(&mut target, &[99_991], 10).is_err());
+    }
+
+    #[test]
+    fn a_wish_without_words_makes_no_options() {
+        assert!(Wish::default().options().is_none());
+        let wish = Wish {
+            threads: Some(2),
+            ..Wish::default()
+        };
+        assert!(wish.options().is_some());
+        assert_eq!(
+            wish.only(EngineKind::Posix).engine,
+            EnginePreference::Only(EngineKind::Posix)
+        );
     }
 }

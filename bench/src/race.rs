@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::contender::Contender;
 use crate::figures::Turn;
 use crate::trouble::{Outcome, Trouble};
 
@@ -10,10 +11,10 @@ use crate::trouble::{Outcome, Trouble};
 ///
 /// An amount is what a turn moves: bytes, or operations where the case counts those.
 pub(crate) trait Scene {
-    fn contenders(&self) -> Vec<String>;
+    fn contenders(&self) -> Vec<Contender>;
     fn amounts(&self) -> Amounts;
-    /// Before a turn, not timed. The salt is new for every turn.
-    fn prepare(&mut self, amount: u64, salt: u64) -> Outcome<()>;
+    /// Before a turn of `who`, not timed. The salt is new for every turn.
+    fn prepare(&mut self, who: usize, amount: u64, salt: u64) -> Outcome<()>;
     /// The timed part.
     fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved>;
     /// After a turn, not timed: did the bytes come?
@@ -33,10 +34,10 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
-    /// What fits into `budget` if `rounds` laps of `least` would take `rounds * lap`.
-    fn fitting(self, lap: Duration, rounds: usize, budget: Duration) -> u64 {
+    /// What fits into `budget` if `rounds` laps of `amount` would take `rounds * lap`.
+    fn fitting(self, amount: u64, lap: Duration, rounds: usize, budget: Duration) -> u64 {
         let times = budget.as_secs_f64() / (lap.as_secs_f64().max(1e-9) * rounds.max(1) as f64);
-        let wanted = (self.least as f64 * times) as u64;
+        let wanted = (amount as f64 * times) as u64;
         if wanted >= self.most {
             return self.most;
         }
@@ -49,6 +50,26 @@ impl Amounts {
 pub(crate) struct Moved {
     pub(crate) bytes: u64,
     pub(crate) operations: u64,
+    /// What a contender in another process measured around its own work; the wire to it is no part of the turn.
+    pub(crate) elsewhere: Option<Elsewhere>,
+}
+
+/// Wall clock and CPU seconds of another process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Elsewhere {
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+}
+
+impl Moved {
+    /// Here, by this process.
+    pub(crate) fn here(bytes: u64, operations: u64) -> Self {
+        Self {
+            bytes,
+            operations,
+            elsewhere: None,
+        }
+    }
 }
 
 /// Runs the scene, for about `budget` at most, however slow the machine; the turns of every contender, in the order of
@@ -70,26 +91,29 @@ pub(crate) fn run(
             let who = (first + place) % contenders;
             go_on(stop)?;
             salt += 1;
-            scene.prepare(amount, salt)?;
+            scene.prepare(who, amount, salt)?;
             turns[who] = Some(timed(|| scene.turn(who, amount))?);
             scene.check(who, amount, salt)?;
         }
         Ok::<_, Trouble>(turns)
     };
 
-    // The first lap starts threads and fills caches, so that a second one, where there is time for it, says better how long a
-    // lap takes.
-    let least = amounts.least.min(amounts.most);
+    // Laps that grow until one is long enough to say how long a lap takes: the first of them starts threads and fills
+    // caches, and what does not grow with the amount, such as another program's start, must not be taken for what does.
     let began = Instant::now();
-    lap(scene, 0, least)?;
-    let mut took = began.elapsed();
-    if took < budget / 4 {
+    let mut amount = amounts.least.min(amounts.most);
+    let took = loop {
         let again = Instant::now();
-        lap(scene, 0, least)?;
-        took = took.min(again.elapsed());
-    }
+        lap(scene, 0, amount)?;
+        let took = again.elapsed();
+        let long = budget / (3 * rounds.max(1) as u32);
+        if amount == amounts.most || took > long || began.elapsed() > budget / 4 {
+            break took;
+        }
+        amount = (amount * 4).min(amounts.most);
+    };
     let left = budget.saturating_sub(began.elapsed());
-    let amount = amounts.fitting(took, rounds, left);
+    let amount = amounts.fitting(amount, took, rounds, left);
 
     let mut turns = vec![Vec::with_capacity(rounds); contenders];
     for round in 0..rounds {
@@ -120,10 +144,17 @@ pub(crate) fn timed(work: impl FnOnce() -> Outcome<Moved>) -> Outcome<Turn> {
     let cpu = cpu_seconds();
     let began = Instant::now();
     let moved = work()?;
-    let seconds = began.elapsed().as_secs_f64();
+    let measured = Elsewhere {
+        seconds: began.elapsed().as_secs_f64(),
+        cpu_seconds: (cpu_seconds() - cpu).max(0.0),
+    };
+    let Elsewhere {
+        seconds,
+        cpu_seconds,
+    } = moved.elsewhere.unwrap_or(measured);
     Ok(Turn {
         seconds,
-        cpu_seconds: (cpu_seconds() - cpu).max(0.0),
+        cpu_seconds,
         bytes: moved.bytes,
         operations: moved.operations,
     })
@@ -131,9 +162,18 @@ pub(crate) fn timed(work: impl FnOnce() -> Outcome<Moved>) -> Outcome<Turn> {
 
 /// User and system seconds of all threads of this process so far.
 pub(crate) fn cpu_seconds() -> f64 {
+    cpu_seconds_of(libc::RUSAGE_SELF)
+}
+
+/// User and system seconds of the processes that this one started and that have ended.
+pub(crate) fn cpu_seconds_of_ended_children() -> f64 {
+    cpu_seconds_of(libc::RUSAGE_CHILDREN)
+}
+
+fn cpu_seconds_of(whose: libc::c_int) -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`; the call cannot fail for RUSAGE_SELF.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: the pointer is to a whole `rusage`; the call cannot fail for the two constants it is given.
+    unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
     // SAFETY: zeroed first, filled by the kernel since; all its fields are integers.
     let usage = unsafe { usage.assume_init() };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
@@ -141,157 +181,5 @@ pub(crate) fn cpu_seconds() -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Writes down what is called.
-    #[derive(Default)]
-    struct Diary {
-        turns: Vec<(usize, u64)>,
-        proofs: Vec<u64>,
-        stop_after: Option<(usize, &'static AtomicBool)>,
-        sleep: Duration,
-    }
-
-    impl Scene for Diary {
-        fn contenders(&self) -> Vec<String> {
-            ["ours", "one", "two"].map(String::from).to_vec()
-        }
-        fn amounts(&self) -> Amounts {
-            Amounts {
-                least: 10,
-                most: 1000,
-                step: 7,
-            }
-        }
-        fn prepare(&mut self, _: u64, _: u64) -> Outcome<()> {
-            Ok(())
-        }
-        fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved> {
-            self.turns.push((who, amount));
-            if let Some((after, flag)) = self.stop_after
-                && self.turns.len() == after
-            {
-                flag.store(true, Ordering::Relaxed);
-            }
-            std::thread::sleep(self.sleep);
-            Ok(Moved {
-                bytes: amount,
-                operations: 1,
-            })
-        }
-        fn check(&mut self, _: usize, _: u64, _: u64) -> Outcome<()> {
-            Ok(())
-        }
-        fn prove(&mut self, amount: u64) -> Outcome<()> {
-            self.proofs.push(amount);
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn everybody_runs_once_a_round_and_starts_in_turn() {
-        let mut diary = Diary::default();
-        let turns = run(
-            &mut diary,
-            4,
-            Duration::from_secs(10),
-            &AtomicBool::new(false),
-            &mut |_| {},
-        )
-        .expect("ran");
-        assert!(turns.iter().all(|turns| turns.len() == 4));
-        let order: Vec<usize> = diary.turns[6..].iter().map(|turn| turn.0).collect();
-        assert_eq!(order, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
-        assert_eq!(diary.proofs, [1000]);
-    }
-
-    #[test]
-    fn a_slow_machine_moves_less_but_runs_every_round() {
-        let mut diary = Diary {
-            sleep: Duration::from_millis(5),
-            ..Diary::default()
-        };
-        let turns = run(
-            &mut diary,
-            3,
-            Duration::from_millis(1),
-            &AtomicBool::new(false),
-            &mut |_| {},
-        )
-        .expect("ran");
-        assert!(diary.turns.iter().all(|turn| turn.1 == 10));
-        assert!(turns.iter().all(|turns| turns.len() == 3));
-    }
-
-    #[test]
-    fn a_warm_lap_that_leaves_no_time_for_a_second_one_still_says_how_slow_it_is() {
-        let mut diary = Diary {
-            sleep: Duration::from_millis(10),
-            ..Diary::default()
-        };
-        // One lap is 30 ms, which is more than a quarter of this, and 70 ms are left for three rounds.
-        let budget = Duration::from_millis(100);
-        run(&mut diary, 3, budget, &AtomicBool::new(false), &mut |_| {}).expect("ran");
-        assert_eq!(diary.turns.len(), 4 * 3);
-        assert!(
-            diary.turns.iter().all(|turn| turn.1 == 10),
-            "{:?}",
-            diary.turns
-        );
-    }
-
-    #[test]
-    fn amounts_are_whole_steps_between_the_least_and_the_most() {
-        let amounts = Amounts {
-            least: 64,
-            most: 1000,
-            step: 64,
-        };
-        let second = Duration::from_secs(1);
-        assert_eq!(amounts.fitting(second, 5, 20 * second), 256);
-        assert_eq!(amounts.fitting(second, 5, 21 * second), 256);
-        assert_eq!(amounts.fitting(second, 5, second), 64);
-        assert_eq!(amounts.fitting(second, 5, 1000 * second), 1000);
-        assert_eq!(amounts.fitting(Duration::ZERO, 5, second), 1000);
-    }
-
-    #[test]
-    fn the_stop_flag_ends_the_run_before_the_next_turn() {
-        static STOP: AtomicBool = AtomicBool::new(false);
-        let mut diary = Diary {
-            stop_after: Some((8, &STOP)),
-            ..Diary::default()
-        };
-        let outcome = run(&mut diary, 9, Duration::from_secs(1), &STOP, &mut |_| {});
-        assert!(matches!(outcome, Err(Trouble::Stopped)));
-        assert_eq!(diary.turns.len(), 8);
-        assert!(diary.proofs.is_empty());
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test of another thread's time")]
-    fn cpu_time_is_counted_for_all_threads() {
-        let spin = || {
-            let until = Instant::now() + Duration::from_millis(60);
-            while Instant::now() < until {
-                std::hint::spin_loop();
-            }
-        };
-        let turn = timed(|| {
-            std::thread::scope(|scope| {
-                scope.spawn(spin);
-            });
-            Ok(Moved {
-                bytes: 1,
-                operations: 1,
-            })
-        })
-        .expect("timed");
-        assert!(turn.seconds >= 0.06);
-        assert!(
-            turn.cpu_seconds > 0.0,
-            "the other thread's time is not counted"
-        );
-    }
-}
+#[path = "race_tests.rs"]
+mod tests;

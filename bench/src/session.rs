@@ -3,44 +3,19 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::casting::{Entry, Stage};
 use crate::data::Data;
 use crate::figures::Unit;
 use crate::folder::{self, Folder};
-use crate::loops::{CHUNK, ReadLoop, WriteLoop};
-use crate::machine::{Machine, Others, file_system, is_in_memory};
+use crate::machine::{self, Machine, Others};
 use crate::memory::Pages;
 use crate::options::{Options, Progress};
-use crate::ours::{self, Ours};
-use crate::race::{self, Scene};
+use crate::ours;
+use crate::race;
 use crate::report::{Case, NotRun, Report};
-use crate::scenes::{Cache, ReadScene, SmallScene, WriteScene};
+use crate::rivals::{Opponents, Peers};
 use crate::trouble::{Doing, Outcome, Trouble};
-
-/// One case of a suite.
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) title: String,
-    /// Its share of the run's time, against the others' shares.
-    pub(crate) weight: f64,
-    pub(crate) kind: Kind,
-}
-
-/// What a case does.
-#[derive(Clone, Debug)]
-pub(crate) enum Kind {
-    /// One large read, to `page_offset` bytes past a page boundary.
-    Read {
-        cache: Cache,
-        page_offset: usize,
-        threads: Vec<usize>,
-        task_size: Option<u64>,
-        ours: Option<usize>,
-    },
-    /// One large write.
-    Write { sync: bool },
-    /// Many small reads.
-    Small { size: usize },
-}
+use crate::worth::worth;
 
 pub(crate) struct Session<'a> {
     pub(crate) options: &'a Options,
@@ -53,12 +28,15 @@ pub(crate) struct Session<'a> {
     /// Of kvik, and of the loops with several.
     pub(crate) threads: usize,
     pub(crate) report: Report,
+    /// Other programs, in a comparison.
+    opponents: Option<Opponents>,
     others: Others,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn begin(
         options: &'a Options,
+        peers: Option<&Peers>,
         progress: &'a mut dyn FnMut(Progress<'_>),
         stop: &'a AtomicBool,
     ) -> Outcome<Self> {
@@ -68,7 +46,7 @@ impl<'a> Session<'a> {
             ));
         }
         let threads = ours::threads(options)?;
-        let (folder, data, directory, notes) = match &options.file {
+        let (folder, data, directory, mut notes) = match &options.file {
             Some(path) => {
                 let most = folder::memory_bound(options.size);
                 let data = Data::existing(path, most)?;
@@ -96,6 +74,12 @@ impl<'a> Session<'a> {
         let machine = Machine::look(&directory, data.len, threads);
         let pages =
             Pages::new(data.len as usize + PAGE_OFFSETS).doing("get memory to read", &data.path)?;
+        let opponents = match (peers, &folder) {
+            (Some(peers), Some(folder)) => Some(Opponents::gather(peers, folder.path(), data.len)?),
+            _ => None,
+        };
+        notes.extend(opponents.iter().flat_map(|all| all.notes.iter().cloned()));
+        let helpers = opponents.as_ref().map_or(0.0, Opponents::cpu_seconds);
         let report = Report {
             machine,
             cases: vec![],
@@ -112,13 +96,15 @@ impl<'a> Session<'a> {
             pages,
             threads,
             report,
-            others: Others::watch(),
+            opponents,
+            others: Others::watch(helpers),
         })
     }
 
     /// Runs every entry that was asked for; an error is one that makes the whole run worthless.
     pub(crate) fn run(&mut self, entries: &[Entry]) -> Outcome<()> {
-        let weights: f64 = entries.iter().map(|entry| entry.weight).sum();
+        let within_budget = entries.iter().filter(|entry| !entry.whole);
+        let weights: f64 = within_budget.map(|entry| entry.weight).sum();
         let wanted: Vec<_> = entries
             .iter()
             .filter(|entry| self.options.wants(&entry.name))
@@ -130,7 +116,11 @@ impl<'a> Session<'a> {
                 number: index + 1,
                 total,
             });
-            let budget = self.options.budget.mul_f64(entry.weight / weights);
+            let budget = if entry.whole {
+                Duration::MAX
+            } else {
+                self.options.budget.mul_f64(entry.weight / weights)
+            };
             match self.measure(entry, budget) {
                 Ok(case) => {
                     (self.progress)(Progress::Done { case: &case });
@@ -155,10 +145,14 @@ impl<'a> Session<'a> {
 
     /// Removes the files and hands out the report.
     pub(crate) fn end(mut self) -> Outcome<Report> {
-        let others = self.others.share();
+        let helpers = self.opponents.as_ref().map_or(0.0, Opponents::cpu_seconds);
+        let others = self.others.share(helpers);
         self.report.machine.others = others;
+        self.report.machine.load_at_the_end = machine::load();
         let note = worth(&self.report.cases, others);
         self.report.notes.extend(note);
+        // The worker writes nothing any more before its folder goes.
+        drop(self.opponents);
         if let Some(folder) = self.folder {
             folder.remove()?;
         }
@@ -166,83 +160,24 @@ impl<'a> Session<'a> {
     }
 
     fn measure(&mut self, entry: &Entry, budget: Duration) -> Outcome<Case> {
-        let len = self.data.len as usize;
-        let name = entry.name.as_str();
-        let Self {
-            options,
-            data,
-            pages,
-            threads,
-            ..
-        } = self;
-        let how = ours::how(options.threads, options.task_size);
-        let hot = match &entry.kind {
-            Kind::Read { cache, .. } => *cache == Cache::Hot,
-            Kind::Small { .. } => true,
-            Kind::Write { .. } => false,
-        };
-        if hot {
-            data.warm(self.stop)?;
+        if entry.kind.is_hot() {
+            self.data.warm(self.stop)?;
         }
-        let mut scene: Box<dyn Scene + '_> = match &entry.kind {
-            Kind::Read {
-                cache,
-                page_offset,
-                threads,
-                task_size,
-                ours,
-            } => {
-                let chunk = task_size.map_or(CHUNK, |size| size as usize);
-                let loops = match cache {
-                    Cache::Hot => ReadLoop::hot(chunk, threads, data.seed.is_some()),
-                    Cache::Cold if is_in_memory(&data.path) => return Err(no_disk(&data.path)),
-                    Cache::Cold => ReadLoop::cold(chunk, threads),
-                };
-                let how = if ours.is_some() {
-                    ours::how(*ours, *task_size)
-                } else {
-                    how
-                };
-                let ours = Ours::open(&data.path, how)?;
-                Box::new(ReadScene::new(
-                    name,
-                    data,
-                    pages.view_mut(*page_offset, len),
-                    *cache,
-                    ours,
-                    loops,
-                )?)
-            }
-            Kind::Write { sync } => {
-                let Some(folder) = &self.folder else {
-                    return Err(Trouble::Unfit("files of others are only read".into()));
-                };
-                let path = folder.path().join("written.bin");
-                if *sync && is_in_memory(folder.path()) {
-                    return Err(no_disk(&path));
-                }
-                let ours = Ours::create(&path, how)?;
-                let loops = counts(*threads)
-                    .into_iter()
-                    .map(|threads| WriteLoop { threads })
-                    .collect();
-                let source = pages.view_mut(0, len.min(MOST_WRITTEN));
-                Box::new(WriteScene::new(name, &path, source, *sync, ours, loops)?)
-            }
-            Kind::Small { size } => Box::new(SmallScene::new(
-                name,
-                data,
-                *size,
-                Ours::open(&data.path, how)?,
-            )?),
+        let stage = Stage {
+            options: self.options,
+            data: &self.data,
+            pages: &mut self.pages,
+            folder: self.folder.as_ref(),
+            threads: self.threads,
+            opponents: self.opponents.as_ref(),
         };
-        let unit = if matches!(entry.kind, Kind::Small { .. }) {
+        let mut scene = stage.scene(entry, &mut self.report.notes)?;
+        let unit = if entry.kind.counts_operations() {
             Unit::Operations
         } else {
             Unit::Gigabytes
         };
-
-        let (rounds, progress) = (options.rounds, &mut self.progress);
+        let (name, rounds, progress) = (&entry.name, self.options.rounds, &mut self.progress);
         let mut each_round = |round| {
             progress(Progress::Round {
                 name,
@@ -251,108 +186,13 @@ impl<'a> Session<'a> {
             })
         };
         let turns = race::run(scene.as_mut(), rounds, budget, self.stop, &mut each_round)?;
-
-        let contenders = scene.contenders();
-        Case::new(name, &entry.title, unit, &contenders, &turns)
+        Case::new(name, &entry.title, unit, &scene.contenders(), &turns)
+            .map(|case| case.with_aims(&entry.wanted))
             .ok_or_else(|| Trouble::Unfit("the figures are not finite".into()))
-    }
-}
-
-/// What the figures are worth, where that needs to be said: what others took of the machine moves rates, and where it moved
-/// ratios, too, nothing is known.
-fn worth(cases: &[Case], others: Option<f64>) -> Option<String> {
-    let others = others
-        .filter(|&share| share > BUSY)
-        .map(|share| format!("others used {:.0} % of this machine's CPUs", share * 100.0));
-    let wide = |case: &&Case| case.spread.1 - case.spread.0 > WIDE * case.ratio;
-    let wide: Vec<&str> = cases
-        .iter()
-        .filter(wide)
-        .map(|case| case.name.as_str())
-        .collect();
-    match (wide.is_empty(), others) {
-        (true, None) => None,
-        (true, Some(others)) => Some(format!(
-            "{others} meanwhile: trust the ratios, not the rates"
-        )),
-        (false, others) => Some(format!(
-            "{}the ratios of {} lie far apart: too much else moved to tell, run it again",
-            others.map_or_else(String::new, |others| format!("{others} meanwhile, and ")),
-            wide.join(", ")
-        )),
-    }
-}
-
-fn no_disk(path: &std::path::Path) -> Trouble {
-    Trouble::Unfit(format!(
-        "files of {} are kept in memory: there is no disk to measure",
-        file_system(path)
-    ))
-}
-
-/// One thread, and as many as kvik uses.
-pub(crate) fn counts(threads: usize) -> Vec<usize> {
-    if threads == 1 {
-        vec![1]
-    } else {
-        vec![1, threads]
     }
 }
 
 /// Room for a view that does not begin at a page.
 const PAGE_OFFSETS: usize = 4096;
-// Large enough for any cache, small enough to be written to a slow disk some twenty times within the minute.
-const MOST_WRITTEN: usize = 512 << 20;
 // Making the data is part of the minute that a run takes.
 const DATA_TIME: Duration = Duration::from_secs(8);
-// What an idle machine and the kernel's own writing to the disk stay below.
-const BUSY: f64 = 0.1;
-/// From the least to the greatest ratio of a case, as a share of the median: beyond it the median says nothing about the
-/// tenth that we aim at.
-const WIDE: f64 = 0.25;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figures::Turn;
-
-    /// A case whose ratios are these.
-    fn case(name: &str, ratios: &[f64]) -> Case {
-        let turn = |seconds| Turn {
-            seconds,
-            cpu_seconds: 0.5,
-            bytes: 1_000_000_000,
-            operations: 1,
-        };
-        let ours = ratios.iter().map(|ratio| turn(1.0 / ratio)).collect();
-        let turns = [ours, vec![turn(1.0); ratios.len()]];
-        let contenders = ["kvik", "loop"].map(String::from);
-        Case::new(name, "", Unit::Gigabytes, &contenders, &turns).expect("finite")
-    }
-
-    #[test]
-    fn ratios_are_to_be_trusted_only_where_they_lie_close_together() {
-        let close = [case("hot", &[0.95, 1.0, 1.05]), case("cold", &[0.9, 1.0])];
-        assert_eq!(worth(&close, None), None);
-        assert_eq!(worth(&close, Some(0.05)), None);
-        assert_eq!(
-            worth(&close, Some(0.4)).as_deref(),
-            Some(
-                "others used 40 % of this machine's CPUs meanwhile: trust the ratios, not the rates"
-            )
-        );
-        let [hot, cold] = close;
-        let apart = [hot, case("write", &[0.6, 1.0, 1.3]), cold];
-        assert_eq!(
-            worth(&apart, None).as_deref(),
-            Some("the ratios of write lie far apart: too much else moved to tell, run it again")
-        );
-        assert_eq!(
-            worth(&apart, Some(0.4)).as_deref(),
-            Some(
-                "others used 40 % of this machine's CPUs meanwhile, and the ratios of write lie far apart: too much else \
-                 moved to tell, run it again"
-            )
-        );
-    }
-}

@@ -2,11 +2,16 @@
 
 use std::sync::atomic::AtomicBool;
 
+use kvik::EngineKind;
+
+use crate::casting::{Entry, Kind, counts};
 use crate::loops::size_name;
 use crate::options::{Options, Progress};
+use crate::ours::Wish;
 use crate::report::Report;
-use crate::scenes::Cache;
-use crate::session::{Entry, Kind, Session, counts};
+use crate::rivals::Peers;
+use crate::scenes::{Cache, WriteWay};
+use crate::session::Session;
 use crate::thresholds;
 use crate::trouble::{Outcome, Trouble};
 
@@ -49,11 +54,12 @@ pub fn default_suite(
         )
         .into());
     }
-    Ok(run(options, progress, stop, &default_entries)?)
+    Ok(run(options, None, progress, stop, &default_entries)?)
 }
 
-/// What `kvik bench file` runs: large reads by every number of threads with every task size, hot and cold, on
-/// [`Options::file`], which is only read, or on a file of our own.
+/// What `kvik bench file` runs: large reads by every number of threads with every task size, by every engine into memory
+/// at several places within a page, hot and cold, and small reads of several sizes, on [`Options::file`], which is only
+/// read, or on a file of our own.
 ///
 /// A case named `thresholds` is run only when [`Options::cases`] has exactly that word: at which sizes a hot read is faster
 /// on several threads, in [`Report::thresholds`].
@@ -65,11 +71,13 @@ pub fn file_suite(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &AtomicBool,
 ) -> kvik::Result<Report> {
-    Ok(run(options, progress, stop, &file_entries)?)
+    Ok(run(options, None, progress, stop, &file_entries)?)
 }
 
-fn run(
+/// Runs the cases that `entries` has for the options and the number of threads.
+pub(crate) fn run(
     options: &Options,
+    peers: Option<&Peers>,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &AtomicBool,
     entries: &dyn Fn(&Options, usize) -> Vec<Entry>,
@@ -85,7 +93,7 @@ fn run(
             names.join(", ")
         )));
     }
-    let mut session = Session::begin(options, progress, stop)?;
+    let mut session = Session::begin(options, peers, progress, stop)?;
     session.run(&entries)?;
     if thresholds {
         session.report.thresholds = thresholds::measure(&session)?;
@@ -98,14 +106,21 @@ fn default_entries(_: &Options, threads: usize) -> Vec<Entry> {
         cache,
         page_offset,
         threads: counts(threads),
-        task_size: None,
-        ours: None,
+        wish: None,
+        engines: vec![],
+    };
+    let write = |way| Kind::Write {
+        way,
+        engines: vec![],
     };
     let entry = |name: &str, title: &str, weight, kind| Entry {
         name: name.into(),
         title: title.into(),
         weight,
+        whole: false,
         kind,
+        against: vec![],
+        wanted: vec![],
     };
     vec![
         entry(
@@ -130,13 +145,13 @@ fn default_entries(_: &Options, threads: usize) -> Vec<Entry> {
             "host-write",
             "one large write into the page cache",
             7.0,
-            Kind::Write { sync: false },
+            write(WriteWay::Cached),
         ),
         entry(
             "host-write-sync",
             "the same, with fdatasync",
             8.0,
-            Kind::Write { sync: true },
+            write(WriteWay::Synced),
         ),
         entry(
             "host-read-4k",
@@ -167,24 +182,76 @@ fn file_entries(options: &Options, threads: usize) -> Vec<Entry> {
     for (cache, word) in [(Cache::Hot, "hot"), (Cache::Cold, "cold")] {
         for &threads in &all_threads {
             for &task_size in &task_sizes {
-                let short = size_name(task_size).replace(' ', "");
-                entries.push(Entry {
-                    name: format!("{word}-threads-{threads}-task-{short}"),
-                    title: format!(
-                        "one large read, {word}, {threads} threads, tasks of {}",
-                        size_name(task_size)
+                let size = size_name(task_size);
+                let wish = Wish {
+                    threads: Some(threads),
+                    task_size: Some(task_size),
+                    ..Wish::default()
+                };
+                entries.push(large(
+                    format!("{word}-threads-{threads}-task-{}", size.replace(' ', "")),
+                    format!("one large read, {word}, {threads} threads, tasks of {size}"),
+                    (cache, 0),
+                    vec![threads],
+                    wish,
+                ));
+            }
+        }
+        for &engine in EngineKind::ALL {
+            for page_offset in PAGE_OFFSETS {
+                entries.push(large(
+                    format!("{word}-engine-{engine}-offset-{page_offset}"),
+                    format!(
+                        "one large read, {word}, engine {engine}, target {page_offset} bytes past a page"
                     ),
-                    weight: if cache == Cache::Hot { 1.0 } else { 1.5 },
-                    kind: Kind::Read {
-                        cache,
-                        page_offset: 0,
-                        threads: vec![threads],
-                        task_size: Some(task_size),
-                        ours: Some(threads),
-                    },
-                });
+                    (cache, page_offset),
+                    counts(threads),
+                    Wish::of(options).only(engine),
+                ));
             }
         }
     }
+    entries.extend(SMALL_SIZES.map(|size| Entry {
+        name: format!("hot-size-{}", size_name(size).replace(' ', "")),
+        title: format!(
+            "random reads of {}, hot, one after the other",
+            size_name(size)
+        ),
+        weight: 0.5,
+        whole: false,
+        kind: Kind::Small {
+            size: size as usize,
+        },
+        against: vec![],
+        wanted: vec![],
+    }));
     entries
 }
+
+fn large(
+    name: String,
+    title: String,
+    (cache, page_offset): (Cache, usize),
+    threads: Vec<usize>,
+    wish: Wish,
+) -> Entry {
+    Entry {
+        name,
+        title,
+        weight: if cache == Cache::Hot { 1.0 } else { 1.5 },
+        whole: false,
+        kind: Kind::Read {
+            cache,
+            page_offset,
+            threads,
+            wish: Some(wish),
+            engines: vec![],
+        },
+        against: vec![],
+        wanted: vec![],
+    }
+}
+
+/// A page's begin, where numpy and malloc put large arrays, and a quarter of a page.
+const PAGE_OFFSETS: [usize; 3] = [0, 16, 1024];
+const SMALL_SIZES: [u64; 4] = [4 << 10, 64 << 10, 256 << 10, 1 << 20];

@@ -1,4 +1,4 @@
-//! A table of text with aligned columns: the first and the last to the left, figures to the right.
+//! A table of text with aligned columns: words to the left, figures to the right.
 
 use std::fmt;
 
@@ -15,6 +15,11 @@ impl<const N: usize> Table<N> {
 
     pub(crate) fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);
+    }
+
+    /// Whether there is nothing under the header.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.len() == 1
     }
 }
 
@@ -33,7 +38,7 @@ impl<const N: usize> fmt::Display for Table<N> {
                     line.push_str("  ");
                 }
                 // Words begin where the column begins; figures end where it ends, so that digits stand below digits.
-                let words = column == 0 || (column == N - 1 && !self.is_figures(column));
+                let words = column == 0 || self.is_words(column);
                 line.push_str(&if words {
                     format!("{cell:<width$}")
                 } else {
@@ -47,11 +52,11 @@ impl<const N: usize> fmt::Display for Table<N> {
 }
 
 impl<const N: usize> Table<N> {
-    fn is_figures(&self, column: usize) -> bool {
-        self.rows
-            .iter()
-            .skip(1)
-            .all(|row| row[column].parse::<f64>().is_ok())
+    fn is_words(&self, column: usize) -> bool {
+        let cells = self.rows.iter().skip(1);
+        cells
+            .filter_map(|row| row[column].chars().next())
+            .all(char::is_alphabetic)
     }
 }
 
@@ -65,6 +70,15 @@ mod tests {
         table.row(["hot".into(), "12.00".into(), "a loop".into()]);
         table.row(["cold and long".into(), "1.00".into(), "b".into()]);
         let wanted = "case            rate  limit by\nhot            12.00  a loop\ncold and long   1.00  b\n";
+        assert_eq!(table.to_string(), wanted);
+    }
+
+    #[test]
+    fn a_column_of_words_in_the_middle_is_aligned_to_the_left() {
+        let mut table = Table::new(&["case", "beside", "rate"]);
+        table.row(["hot".into(), "a loop".into(), "1.25 GB/s".into()]);
+        table.row(["hot".into(), "b".into(), String::new()]);
+        let wanted = "case  beside       rate\nhot   a loop  1.25 GB/s\nhot   b\n";
         assert_eq!(table.to_string(), wanted);
     }
 

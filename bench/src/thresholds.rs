@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::figures::{Turn, median};
 use crate::loops::size_name;
 use crate::memory::Pages;
-use crate::ours::{self, Ours};
+use crate::ours::{Ours, Wish};
 use crate::pattern;
 use crate::race::{Moved, go_on, timed};
 use crate::session::Session;
@@ -77,16 +77,18 @@ pub(crate) fn measure(session: &Session<'_>) -> Outcome<Vec<Threshold>> {
 fn row(session: &Session<'_>, size: u64) -> Outcome<Threshold> {
     let (data, threads) = (&session.data, session.threads);
     let task = size.div_ceil(threads as u64).next_multiple_of(4096);
-    let inline = Ours::open_with_inline_size(&data.path, None, size)?;
-    let pool = Ours::open_with_inline_size(&data.path, ours::how(Some(threads), Some(task)), 0)?;
+    let inline = Ours::open_with_inline_size(&data.path, &Wish::default(), size)?;
+    let several = Wish {
+        threads: Some(threads),
+        task_size: Some(task),
+        ..Wish::default()
+    };
+    let pool = Ours::open_with_inline_size(&data.path, &several, 0)?;
     let mut target = Pages::new(size as usize).doing("get memory to read", &data.path)?;
     let target = target.view_mut(0, size as usize);
     // About 40 ms a turn at 4 GB/s and 2 us for a call.
     let count = (40_000.0 / (2.0 + size as f64 / 4000.0)).max(8.0) as u64;
-    let moved = Moved {
-        bytes: count * size,
-        operations: count,
-    };
+    let moved = Moved::here(count * size, count);
     let mut turns: [Vec<Turn>; 3] = Default::default();
     for round in 0..=session.options.rounds as u64 {
         go_on(session.stop)?;

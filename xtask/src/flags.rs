@@ -46,7 +46,8 @@ pub(crate) enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Run `kvik bench` from a release build, with what is given
+    /// Run `kvik bench` from a release build, with what is given; `bench file --against-kvikio` installs KvikIO and fio
+    /// and measures them in turn
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,

@@ -3,6 +3,7 @@
 //! Each step starts programs and reads what they say, with the standard library alone; a laptop can do what CI does.
 #![forbid(unsafe_code)]
 
+mod against;
 mod api;
 mod bench;
 mod book;

@@ -3,10 +3,15 @@
 //! They are ports of the C loops behind the project's measurements. A loop reads or writes the first bytes of one file; by
 //! several threads it cuts them into contiguous parts, one for each, and starting the threads is part of its time.
 
+pub(crate) mod direct;
+mod fresh;
+mod list;
 mod read;
 mod write;
 
-pub(crate) use read::{ReadLoop, SmallRead};
+pub(crate) use fresh::{FreshLoop, SMALL_PAGES};
+pub(crate) use list::ListLoop;
+pub(crate) use read::{ReadLoop, ReadTools, SmallRead};
 pub(crate) use write::WriteLoop;
 
 use std::io;
@@ -52,7 +57,7 @@ fn part_len(len: usize, threads: usize) -> usize {
 }
 
 /// `1 thread`, `4 threads`.
-fn by_threads(threads: usize) -> String {
+pub(crate) fn by_threads(threads: usize) -> String {
     if threads == 1 {
         "1 thread".into()
     } else {

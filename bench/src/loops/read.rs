@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use std::path::Path;
+
+use super::direct::{self, ALIGNMENT};
 use super::{CHUNK, by_threads, each_on_a_thread, part_len, size_name};
 use crate::memory::{FileWindow, Pages};
 use crate::streaming;
@@ -19,6 +22,16 @@ pub(crate) enum ReadLoop {
     /// Windows of 16 MiB mapped with `MAP_POPULATE`, copied by streaming stores, unmapped. Only for a file that is ours: a
     /// mapped file that somebody else shortens ends the process.
     Mapped { threads: usize },
+    /// `pread` of `chunk` bytes at a time past the page cache, into a target that begins at a page.
+    Direct { chunk: usize, threads: usize },
+}
+
+/// What a loop wants at hand before the clock runs.
+pub(crate) struct ReadTools {
+    /// One for each thread, touched.
+    scratches: Vec<Pages>,
+    /// The file, opened past the page cache.
+    direct: Option<File>,
 }
 
 impl ReadLoop {
@@ -37,12 +50,17 @@ impl ReadLoop {
         loops
     }
 
-    /// The loops for reads that come from the disk.
-    pub(crate) fn cold(chunk: usize, threads: &[usize]) -> Vec<Self> {
-        threads
-            .iter()
-            .map(|&threads| Self::Pread { chunk, threads })
-            .collect()
+    /// The loops for reads that come from the disk. `direct`: the file can be opened past the page cache, and the target
+    /// begins at a page.
+    pub(crate) fn cold(chunk: usize, threads: &[usize], direct: bool) -> Vec<Self> {
+        let mut loops = Vec::new();
+        for &threads in threads {
+            loops.push(Self::Pread { chunk, threads });
+            if direct {
+                loops.push(Self::Direct { chunk, threads });
+            }
+        }
+        loops
     }
 
     pub(crate) fn name(&self) -> String {
@@ -66,23 +84,36 @@ impl ReadLoop {
                     by_threads(*threads)
                 )
             }
+            Self::Direct { chunk, threads } => format!(
+                "pread {}, O_DIRECT, {}",
+                size_name(*chunk as u64),
+                by_threads(*threads)
+            ),
         }
     }
 
     fn threads(&self) -> usize {
         match self {
-            Self::Pread { threads, .. } | Self::Scratch { threads } | Self::Mapped { threads } => {
-                *threads
-            }
+            Self::Pread { threads, .. }
+            | Self::Scratch { threads }
+            | Self::Mapped { threads }
+            | Self::Direct { threads, .. } => *threads,
         }
     }
 
-    /// The scratches that [`run`](Self::run) wants, made and touched before the clock runs.
-    pub(crate) fn scratches(&self) -> io::Result<Vec<Pages>> {
-        match self {
-            Self::Scratch { threads } => (0..*threads).map(|_| Pages::new(SCRATCH)).collect(),
-            _ => Ok(Vec::new()),
-        }
+    /// What [`run`](Self::run) wants to read the file at `path`.
+    pub(crate) fn tools(&self, path: &Path) -> io::Result<ReadTools> {
+        let scratches = match self {
+            Self::Scratch { threads } => *threads,
+            _ => 0,
+        };
+        let direct = matches!(self, Self::Direct { .. }).then(|| direct::open(path, false));
+        Ok(ReadTools {
+            scratches: (0..scratches)
+                .map(|_| Pages::new(SCRATCH))
+                .collect::<io::Result<_>>()?,
+            direct: direct.transpose()?,
+        })
     }
 
     /// Fills `target` with the first bytes of `file`.
@@ -94,7 +125,7 @@ impl ReadLoop {
         &self,
         file: &File,
         target: &mut [u8],
-        scratches: &mut [Pages],
+        tools: &mut ReadTools,
     ) -> io::Result<()> {
         let part = part_len(target.len(), self.threads());
         let parts = target.chunks_mut(part).zip((0_u64..).step_by(part));
@@ -106,7 +137,7 @@ impl ReadLoop {
                 Ok(())
             }),
             Self::Scratch { .. } => each_on_a_thread(
-                parts.zip(scratches).collect(),
+                parts.zip(&mut tools.scratches).collect(),
                 |((target, offset), scratch)| {
                     for (piece, offset) in
                         target.chunks_mut(SCRATCH).zip((offset..).step_by(SCRATCH))
@@ -126,6 +157,20 @@ impl ReadLoop {
                 }
                 Ok(())
             }),
+            Self::Direct { chunk, .. } => {
+                let direct = tools.direct.as_ref().unwrap_or(file);
+                each_on_a_thread(parts.collect(), |(target, offset)| {
+                    for (piece, offset) in target.chunks_mut(*chunk).zip((offset..).step_by(*chunk))
+                    {
+                        // Whole pages go past the page cache; what is left of the file's last page cannot.
+                        let whole = piece.len() / ALIGNMENT * ALIGNMENT;
+                        let (body, tail) = piece.split_at_mut(whole);
+                        direct.read_exact_at(body, offset)?;
+                        file.read_exact_at(tail, offset + whole as u64)?;
+                    }
+                    Ok(())
+                })
+            }
         }
     }
 }
@@ -160,7 +205,8 @@ mod tests {
         let len = 17 * (1 << 20) + 4096 + 77;
         let mut content = vec![0; len];
         pattern::fill(&mut content, 21, 0);
-        let file = tempfile::tempfile().expect("a temporary file");
+        let named = tempfile::NamedTempFile::new().expect("a temporary file");
+        let file = named.as_file();
         file.write_all_at(&content, 0).expect("written");
         let mut pages = Pages::new(len + 4096).expect("memory");
         let mut loops = ReadLoop::hot(CHUNK, &[1, 2, 5], true);
@@ -168,13 +214,19 @@ mod tests {
             chunk: 128 << 10,
             threads: 3,
         });
+        if direct::possible(named.path()) {
+            loops.extend(ReadLoop::cold(CHUNK, &[1, 2], true));
+        }
         for each in loops {
-            let mut scratches = each.scratches().expect("scratches");
+            let mut tools = each.tools(named.path()).expect("tools");
             for offset in [0, 33] {
+                if offset > 0 && matches!(each, ReadLoop::Direct { .. }) {
+                    continue;
+                }
                 let target = pages.view_mut(offset, len);
                 target.fill(0);
                 // SAFETY: the file is this test's own.
-                unsafe { each.run(&file, target, &mut scratches) }.expect("read");
+                unsafe { each.run(file, target, &mut tools) }.expect("read");
                 assert_eq!(
                     pattern::first_difference(target, 21, 0),
                     None,
@@ -193,9 +245,10 @@ mod tests {
             chunk: CHUNK,
             threads: 1,
         };
+        let mut tools = each.tools(Path::new("none")).expect("nothing is needed");
         // SAFETY: not a mapped loop.
-        let error =
-            unsafe { each.run(&file, &mut [0; 1001], &mut []) }.expect_err("one byte is missing");
+        let error = unsafe { each.run(&file, &mut [0; 1001], &mut tools) }
+            .expect_err("one byte is missing");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
@@ -207,6 +260,7 @@ mod tests {
                 .iter()
                 .any(|each| matches!(each, ReadLoop::Mapped { .. }))
         );
-        assert_eq!(ReadLoop::cold(CHUNK, &[1, 2]).len(), 2);
+        assert_eq!(ReadLoop::cold(CHUNK, &[1, 2], false).len(), 2);
+        assert_eq!(ReadLoop::cold(CHUNK, &[1, 2], true).len(), 4);
     }
 }

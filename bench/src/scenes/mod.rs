@@ -1,12 +1,15 @@
 //! The scenes: what a case prepares, times, checks and proves.
 
+mod fresh;
+mod joined;
+mod list;
 mod read;
 mod small;
 mod write;
 
+pub(crate) use fresh::FreshScene;
+pub(crate) use joined::{Joined, Rival};
+pub(crate) use list::ListScene;
 pub(crate) use read::{Cache, ReadScene};
 pub(crate) use small::SmallScene;
-pub(crate) use write::WriteScene;
-
-/// How the contender that the case is about is called in errors.
-pub(crate) const OURS: &str = "kvik";
+pub(crate) use write::{WriteScene, WriteWay, difference};

@@ -1,12 +1,11 @@
 //! One large read from the start of a file, out of the page cache or from the disk.
 
+use crate::contender::{Contender, Role};
 use crate::data::{Data, STEP};
-use crate::loops::ReadLoop;
-use crate::memory::Pages;
+use crate::loops::{ReadLoop, ReadTools};
 use crate::ours::{self, Ours};
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
-use crate::scenes::OURS;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 /// Whether the file is in the page cache when a turn begins.
@@ -22,8 +21,9 @@ pub(crate) struct ReadScene<'a> {
     /// As long as the data.
     target: &'a mut [u8],
     cache: Cache,
-    ours: Ours,
-    loops: Vec<(ReadLoop, Vec<Pages>)>,
+    /// The first is the one that the case is about.
+    ours: Vec<(Contender, Ours)>,
+    loops: Vec<(ReadLoop, ReadTools)>,
 }
 
 impl<'a> ReadScene<'a> {
@@ -32,14 +32,16 @@ impl<'a> ReadScene<'a> {
         data: &'a Data,
         target: &'a mut [u8],
         cache: Cache,
-        ours: Ours,
+        ours: Vec<(Contender, Ours)>,
         loops: Vec<ReadLoop>,
     ) -> Outcome<Self> {
         let loops = loops
             .into_iter()
             .map(|each| {
-                let scratches = each.scratches().doing("get memory to read", &data.path)?;
-                Ok((each, scratches))
+                let tools = each
+                    .tools(&data.path)
+                    .doing("prepare to read", &data.path)?;
+                Ok((each, tools))
             })
             .collect::<Outcome<_>>()?;
         Ok(Self {
@@ -66,16 +68,18 @@ impl<'a> ReadScene<'a> {
     fn mismatch(&self, who: usize, position: u64) -> Trouble {
         Trouble::Mismatch {
             case: self.name.clone(),
-            contender: self.contenders()[who].clone(),
+            contender: self.contenders()[who].name.clone(),
             position,
         }
     }
 }
 
 impl Scene for ReadScene<'_> {
-    fn contenders(&self) -> Vec<String> {
-        let loops = self.loops.iter().map(|(each, _)| each.name());
-        std::iter::once(OURS.to_owned()).chain(loops).collect()
+    fn contenders(&self) -> Vec<Contender> {
+        let ours = self.ours.iter().map(|(contender, _)| contender.clone());
+        let loops = self.loops.iter();
+        ours.chain(loops.map(|(each, _)| Contender::new(Role::Loop, each.name())))
+            .collect()
     }
 
     fn amounts(&self) -> Amounts {
@@ -86,7 +90,7 @@ impl Scene for ReadScene<'_> {
         }
     }
 
-    fn prepare(&mut self, amount: u64, salt: u64) -> Outcome<()> {
+    fn prepare(&mut self, _: usize, amount: u64, salt: u64) -> Outcome<()> {
         if let Some(seed) = self.data.seed {
             pattern::spoil(&mut self.target[..amount as usize], seed, salt);
         }
@@ -95,19 +99,17 @@ impl Scene for ReadScene<'_> {
 
     fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved> {
         let target = &mut self.target[..amount as usize];
-        match who.checked_sub(1).and_then(|at| self.loops.get_mut(at)) {
-            None => self.ours.read(target, 0)?,
-            Some((each, scratches)) => {
+        match who.checked_sub(self.ours.len()) {
+            None => self.ours[who].1.read(target, 0)?,
+            Some(at) => {
+                let (each, tools) = &mut self.loops[at];
                 // SAFETY: `Mapped` is only listed for data of our own, which lies complete in a fresh folder that nobody
                 // else knows of, and which nobody writes to after it was made.
-                unsafe { each.run(&self.data.file, target, scratches) }
+                unsafe { each.run(&self.data.file, target, tools) }
                     .doing("read", &self.data.path)?;
             }
         }
-        Ok(Moved {
-            bytes: amount,
-            operations: 1,
-        })
+        Ok(Moved::here(amount, 1))
     }
 
     fn check(&mut self, who: usize, amount: u64, salt: u64) -> Outcome<()> {
@@ -121,14 +123,16 @@ impl Scene for ReadScene<'_> {
     }
 
     fn prove(&mut self, amount: u64) -> Outcome<()> {
-        self.make_cold(amount)?;
-        let target = &mut self.target[..amount as usize];
-        target.fill(0);
-        self.ours.read(target, 0)?;
-        match self.data.first_difference(target)? {
-            None => Ok(()),
-            Some(at) => Err(self.mismatch(0, at)),
+        for who in 0..self.ours.len() {
+            self.make_cold(amount)?;
+            let target = &mut self.target[..amount as usize];
+            target.fill(0);
+            self.ours[who].1.read(target, 0)?;
+            if let Some(at) = self.data.first_difference(target)? {
+                return Err(self.mismatch(who, at));
+            }
         }
+        Ok(())
     }
 }
 

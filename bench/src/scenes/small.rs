@@ -1,12 +1,12 @@
 //! Small reads at random places of a cached file, one after the other on one thread.
 
+use crate::contender::{Contender, OURS, Role};
 use crate::data::Data;
 use crate::loops::SmallRead;
 use crate::memory::Pages;
 use crate::ours::Ours;
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
-use crate::scenes::OURS;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 pub(crate) struct SmallScene<'a> {
@@ -36,8 +36,7 @@ impl<'a> SmallScene<'a> {
 
     /// Where read number `index` begins: a multiple of its size, so that the same pages are touched by reads of any size.
     fn offset(&self, index: u64) -> u64 {
-        let places = self.data.len / self.size as u64;
-        pattern::word(self.salt, index) % places * self.size as u64
+        place(self.data.len, self.size, self.salt, index)
     }
 
     fn mismatch(&self, contender: &str, position: u64) -> Trouble {
@@ -50,8 +49,9 @@ impl<'a> SmallScene<'a> {
 }
 
 impl Scene for SmallScene<'_> {
-    fn contenders(&self) -> Vec<String> {
-        vec![OURS.to_owned(), SmallRead::name(self.size)]
+    fn contenders(&self) -> Vec<Contender> {
+        let pread = Contender::new(Role::Loop, SmallRead::name(self.size));
+        vec![Contender::ours(), pread]
     }
 
     fn amounts(&self) -> Amounts {
@@ -62,7 +62,7 @@ impl Scene for SmallScene<'_> {
         }
     }
 
-    fn prepare(&mut self, _: u64, salt: u64) -> Outcome<()> {
+    fn prepare(&mut self, _: usize, _: u64, salt: u64) -> Outcome<()> {
         // One salt for the turns of a round would be fairer still, and would let the second contender find its lines warm.
         self.salt = salt;
         self.wrong = None;
@@ -85,16 +85,13 @@ impl Scene for SmallScene<'_> {
                 self.wrong.get_or_insert(offset);
             }
         }
-        Ok(Moved {
-            bytes: amount * self.size as u64,
-            operations: amount,
-        })
+        Ok(Moved::here(amount * self.size as u64, amount))
     }
 
     fn check(&mut self, who: usize, _: u64, _: u64) -> Outcome<()> {
         match self.wrong {
             None => Ok(()),
-            Some(offset) => Err(self.mismatch(&self.contenders()[who], offset)),
+            Some(offset) => Err(self.mismatch(&self.contenders()[who].name, offset)),
         }
     }
 
@@ -113,6 +110,12 @@ impl Scene for SmallScene<'_> {
         }
         Ok(())
     }
+}
+
+/// Where read number `index` of a turn begins, in a file of `len` bytes.
+pub(crate) fn place(len: u64, size: usize, salt: u64, index: u64) -> u64 {
+    let size = size as u64;
+    pattern::word(salt, index) % (len / size).max(1) * size
 }
 
 // As many reads again as one turn, within a second.

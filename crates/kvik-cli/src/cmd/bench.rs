@@ -34,10 +34,11 @@ enum Suite {
     File(FileFlags),
 }
 
-/// Sweep threads and task sizes over reads of one file
+/// Sweep threads, task sizes, engines and alignments over reads of one file
 ///
-/// Hot and cold, by several numbers of threads and task sizes, each beside its limit. `--threads` and
-/// `--task-size` fix them. A file that is named is only read.
+/// Hot and cold, by several numbers of threads and task sizes, by each engine into memory at several
+/// places within a page, and small reads of several sizes, each beside its limit. `--threads` and
+/// `--task-size` fix those two. A file that is named is only read.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 struct FileFlags {

@@ -40,6 +40,17 @@ pub enum EngineKind {
     Direct,
 }
 
+impl EngineKind {
+    /// All engines of this build, in the order in which `kvik bench` tries them.
+    pub const ALL: &[EngineKind] = &[
+        EngineKind::Posix,
+        EngineKind::Scratch,
+        #[cfg(target_arch = "x86_64")]
+        EngineKind::Mapped,
+        EngineKind::Direct,
+    ];
+}
+
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
