@@ -311,7 +311,7 @@ impl FileHandle {
         };
         // A call that says how it is to be done goes the long way, where its wishes are checked and heeded.
         let plain = options.task_size.is_none() && options.num_threads.is_none();
-        Ok(plain && len <= limit?.bytes())
+        Ok(self.0.may_inline && plain && len <= limit?.bytes())
     }
 
     /// The checks that the corridor makes for larger transfers.

@@ -13,9 +13,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
 
 use crate::block_device::block_device_of;
-use crate::compat::{self, Facts, Route};
+use crate::compat::{self, EnginePreference, Facts, Route};
 use crate::corridor::Engine;
-use crate::engine::posix::Posix;
+use crate::engine::{self, EngineKind};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     /// Where offset 0 of a write lies: the end at opening for append, else the start.
     pub(crate) write_base: u64,
     pub(crate) engine: Arc<dyn Engine>,
+    /// Whether small transfers may go by plain system calls of the calling thread instead of the engine.
+    pub(crate) may_inline: bool,
     pub(crate) route: Route,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
@@ -54,7 +56,8 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     let access = access(options)?;
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
-    let route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
+    let facts = Facts::of_this_build().for_preference(options.engine);
+    let route = compat::resolve(compat, options.engine, &facts)?;
     let file = open_now(path, access, options)?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),
@@ -62,8 +65,17 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
+    let kind = match options.engine {
+        EnginePreference::Auto => EngineKind::Posix,
+        EnginePreference::Only(kind) => kind,
+    };
+    let engine = engine::for_kind(kind, &file).ok_or_else(|| {
+        let why = format!("this build has no engine {kind}");
+        Error::new(ErrorKind::Unsupported, Op::Open, why)
+    })?;
     Ok(Opened {
-        engine: Arc::new(Posix::new(Arc::clone(&file))),
+        engine,
+        may_inline: kind == EngineKind::Posix,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),

@@ -233,6 +233,14 @@ impl FillWindow<'_> {
     }
 }
 
+/// A window over bytes of a test's own.
+#[cfg(test)]
+pub(crate) fn filling(bytes: &mut [u8]) -> FillWindow<'_> {
+    let memory = Memory::of_mut(bytes);
+    // SAFETY: the window borrows the bytes, all of them, exclusively.
+    unsafe { memory.fill(0, memory.len()) }
+}
+
 /// A piece of memory without a lifetime; the module's text says who keeps it valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {

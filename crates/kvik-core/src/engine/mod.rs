@@ -4,14 +4,21 @@
 //! An engine for which a task is one blocking call completes it in `start`; one with a queue in the kernel or on a
 //! device completes it later.
 
+mod or_else;
 pub(crate) mod posix;
+pub(crate) mod uring;
 
 use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
 
 use kvik_stats::Backend;
 
 use crate::corridor::{Task, Window};
 use crate::error::Result;
+use or_else::OrElse;
+use posix::Posix;
+use uring::Uring;
 
 /// A way to move bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,13 +31,29 @@ use crate::error::Result;
 pub enum EngineKind {
     /// `pread(2)` and `pwrite(2)` through the page cache.
     Posix,
+    /// io_uring: a queue in the kernel for each worker, with many requests in flight. Where a thread cannot have one,
+    /// `Posix` stands in.
+    Uring,
 }
 
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineKind::Posix => "posix",
+            EngineKind::Uring => "uring",
         })
+    }
+}
+
+/// An engine of this kind over an open file, through the page cache. `None` where this build has none.
+pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Arc<dyn Engine>> {
+    let posix = Arc::new(Posix::new(Arc::clone(file)));
+    match kind {
+        EngineKind::Posix => Some(posix),
+        EngineKind::Uring => {
+            let uring = Arc::new(Uring::buffered(Arc::clone(file)));
+            Some(Arc::new(OrElse::new(uring, posix)))
+        }
     }
 }
 
