@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kvik::EngineKind;
 use kvik_tests::conformance::{Files, exam};
 
 #[test]
@@ -17,4 +18,10 @@ fn local_files_on_tmpfs_pass() {
         "this test needs a tmpfs at /dev/shm: mount -t tmpfs tmpfs /dev/shm"
     );
     exam(&Files::in_folder(tempfile::tempdir_in(shm).unwrap().path()));
+}
+
+#[test]
+fn local_files_by_io_uring_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).by(EngineKind::Uring));
 }

@@ -24,6 +24,7 @@ mod offsets;
 mod opening;
 mod processes;
 mod special_files;
+mod uring;
 
 use kvik_tests::child::Child;
 

@@ -26,7 +26,10 @@
 
 use std::path::{Path, PathBuf};
 
-use kvik::{ByteSize, Config, ErrorKind, FileHandle, Layer, Pending, ReadAt, ReadAtExt, Target};
+use kvik::{
+    ByteSize, Config, EngineKind, EnginePreference, ErrorKind, FileHandle, Layer, Pending, ReadAt,
+    ReadAtExt, Target,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{
     Config as Cases, RngAlgorithm, TestCaseError, TestCaseResult, TestRng, TestRunner,
@@ -395,13 +398,26 @@ fn same(what: &str, found: &[u8], expected: &[u8]) -> TestCaseResult {
 
 /// The door of local files: [`FileHandle`] on files in a folder.
 #[derive(Clone, Debug)]
-pub struct Files(PathBuf);
+pub struct Files {
+    folder: PathBuf,
+    engine: EnginePreference,
+}
 
 impl Files {
     /// Files in `folder`, which decides the file system.
     #[must_use]
     pub fn in_folder(folder: &Path) -> Files {
-        Files(folder.to_owned())
+        Files {
+            folder: folder.to_owned(),
+            engine: EnginePreference::Auto,
+        }
+    }
+
+    /// The same by one engine alone.
+    #[must_use]
+    pub fn by(mut self, engine: EngineKind) -> Files {
+        self.engine = EnginePreference::Only(engine);
+        self
     }
 }
 
@@ -409,13 +425,14 @@ impl Door for Files {
     fn open(&self, bytes: &[u8], setting: &Setting) -> Box<dyn Opened> {
         let file = tempfile::Builder::new()
             .prefix("exam-")
-            .tempfile_in(&self.0)
+            .tempfile_in(&self.folder)
             .unwrap();
         let path = file.into_temp_path();
         std::fs::write(&path, bytes).unwrap();
         let handle = FileHandle::options()
             .read(true)
             .write(true)
+            .engine(self.engine)
             .open_with(&path, &setting.config())
             .unwrap();
         Box::new(OpenFile { handle, path })
