@@ -221,12 +221,14 @@ mod tests {
                 prop_assert_eq!(piece.wanted.start, rest.start);
                 prop_assert!(piece.wanted.end > rest.start && piece.wanted.end <= rest.end);
                 prop_assert!(piece.block.start <= piece.wanted.start && piece.wanted.end <= piece.block.end);
-                prop_assert!(piece.block.start % block == 0 && piece.block.end % block == 0);
+                prop_assert!(piece.block.start.is_multiple_of(block));
+                prop_assert!(piece.block.end.is_multiple_of(block));
                 if piece.through_slot {
                     prop_assert!(piece.len() <= LARGE_SLOT);
                 } else {
                     prop_assert_eq!(&piece.wanted, &piece.block);
-                    prop_assert!(address as u64 % memory == 0 && piece.len() <= PIECE && piece.block.end <= whole);
+                    prop_assert!((address as u64).is_multiple_of(memory));
+                    prop_assert!(piece.len() <= PIECE && piece.block.end <= whole);
                 }
                 rest.start = piece.wanted.end;
             }

@@ -92,9 +92,11 @@ impl<'w> Job<'w> {
         unsafe { self.memory.add((at - self.range.start) as usize) }
     }
 
-    /// Takes note that everything from a piece's start up to `end` was moved.
-    pub(super) fn moved_to(&mut self, end: u64) {
-        self.furthest = self.furthest.max(end);
+    /// Takes note that these bytes, if any, were moved.
+    pub(super) fn moved(&mut self, bytes: Range<u64>) {
+        if !bytes.is_empty() {
+            self.furthest = self.furthest.max(bytes.end);
+        }
     }
 
     /// Takes note that a piece stopped at `at` for good; what lies behind need not be started. The lowest stop counts.
@@ -224,7 +226,7 @@ mod tests {
     fn an_end_in_front_of_bytes_is_asked_for_again_until_nothing_more_comes() {
         let mut bytes = [0; 500];
         let mut job = job(&mut bytes);
-        job.moved_to(1400);
+        job.moved(1000..1400);
         job.stop_at(1100, Step::End);
         assert_eq!(job.gap(), Some(1100..1500));
         // Some more was there.
@@ -240,12 +242,12 @@ mod tests {
     fn an_end_behind_all_bytes_and_an_error_are_no_gaps() {
         let mut bytes = [0; 500];
         let mut end = job(&mut bytes);
-        end.moved_to(1100);
+        end.moved(1000..1100);
         end.stop_at(1100, Step::End);
         assert_eq!(end.gap(), None);
         let mut bytes = [0; 500];
         let mut failed = job(&mut bytes);
-        failed.moved_to(1400);
+        failed.moved(1000..1400);
         failed.stop_at(1100, Step::Failed(Errno::EIO));
         assert_eq!(failed.gap(), None);
     }

@@ -14,6 +14,7 @@ mod cut;
 mod job;
 mod lane;
 mod outcome;
+mod queue;
 mod ring;
 mod slots;
 
@@ -142,5 +143,7 @@ pub(crate) fn probe() -> Result<(), Errno> {
     Ring::of_this_thread().map(Ring::give_back)
 }
 
+#[cfg(test)]
+mod lane_tests;
 #[cfg(test)]
 mod tests;
