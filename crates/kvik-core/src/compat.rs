@@ -39,19 +39,6 @@ impl Facts {
             without_uring: None,
         }
     }
-
-    /// Asks what else has to be known for this preference.
-    pub(crate) fn for_preference(self, preference: EnginePreference) -> Facts {
-        match preference {
-            EnginePreference::Only(EngineKind::Uring) => Facts {
-                without_uring: crate::probe::io_uring_here()
-                    .why_not()
-                    .map(|why| Cow::Owned(why.to_owned())),
-                ..self
-            },
-            _ => self,
-        }
-    }
 }
 
 /// The engines that a handle may use and those that it may not, each with the reason.

@@ -119,7 +119,8 @@ fn through_slot(rest: &Range<u64>, block: Range<u64>) -> Piece {
     }
 }
 
-/// The largest request. A task of 4 MiB gives the device eight of them.
+/// The largest request: a task of 4 MiB gives the device eight of them. From 128 KiB to 4 MiB no size was measurably
+/// better.
 pub(super) const PIECE: u64 = 512 << 10;
 /// Slots for short ranges: 4 KiB and its neighbours.
 pub(super) const SMALL_SLOT: u64 = 16 << 10;

@@ -187,11 +187,7 @@ impl<'w> UringLane<'w> {
         };
         if let Some(range) = job.gap() {
             job.parts = 1;
-            self.queue.push_front(Part {
-                job: index,
-                range,
-                blocking: false,
-            });
+            self.queue.push_front(Part::new(index, range));
         } else if let Some(job) = self.jobs[index].take() {
             self.free.push(index);
             self.finished.push(job.complete(&self.engine.buffered));
@@ -260,11 +256,7 @@ impl<'w> Lane<'w> for UringLane<'w> {
         self.jobs[index] = Some(job);
         match range.is_empty() {
             true => self.settle(index),
-            false => self.queue.push_back(Part {
-                job: index,
-                range,
-                blocking: false,
-            }),
+            false => self.queue.push_back(Part::new(index, range)),
         }
     }
 

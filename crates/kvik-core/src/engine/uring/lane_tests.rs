@@ -2,6 +2,7 @@
 //! refusal that ends a read which another engine could have done.
 
 use std::fs;
+use std::io::{Read, Write};
 
 use kvik_stats::names;
 
@@ -70,6 +71,7 @@ fn dropping_a_lane_waits_for_what_the_kernel_still_writes() {
     let file_again = buffered(file.path());
     file_again.sync_all().unwrap();
     let engine = direct(file.path(), BLOCKS);
+    let number = ring_number();
     let mut memory = vec![0u8; (32 << 20) + 4096];
     // In place and through slots.
     for skew in [0, 16] {
@@ -87,6 +89,7 @@ fn dropping_a_lane_waits_for_what_the_kernel_still_writes() {
         lane.poll(&mut done);
         assert!(lane.in_flight() > 0, "everything was done at once");
         drop((done, lane));
+        assert_eq!(ring_number(), number, "the ring has nothing in flight");
         memory.fill(UNTOUCHED);
         // Requests of the same ring and disk, later than those above.
         let mut fence = vec![0; 8 << 20];
@@ -157,4 +160,44 @@ fn alignments_that_the_slots_do_not_have_are_refused() {
         let made = Uring::direct(buffered(file.path()), unbuffered(file.path()), alignment);
         assert_eq!(made.is_some(), fits, "{alignment:?}");
     }
+}
+
+/// The ring that this thread keeps.
+fn ring_number() -> i32 {
+    let ring = ring::Ring::of_this_thread().unwrap();
+    let number = ring.number();
+    ring.give_back();
+    number
+}
+
+#[test]
+fn dropping_a_lane_cancels_what_would_wait_for_ever() {
+    let (end, mut other_end) = std::io::pipe().unwrap();
+    let file = Arc::new(File::from(std::os::fd::OwnedFd::from(end)));
+    let engine = Uring::buffered(Arc::clone(&file));
+    let number = ring_number();
+    let mut memory = [UNTOUCHED; 20];
+    let (first, second) = memory.split_at_mut(10);
+    let mut lane = engine.lane().unwrap();
+    for (index, window) in [first, second].into_iter().enumerate() {
+        let task = Task {
+            index,
+            range: 0..10,
+        };
+        lane.start(task, Window::Fill(filling(window)));
+    }
+    // Enough for the first; the second waits in the kernel.
+    other_end.write_all(b"0123456789").unwrap();
+    let mut done = Vec::new();
+    lane.poll(&mut done);
+    assert_eq!((done.len(), lane.in_flight()), (1, 1));
+    drop((done, lane));
+    assert_eq!(ring_number(), number, "the ring has nothing in flight");
+    // What comes now is for others.
+    other_end.write_all(b"abcdefghij").unwrap();
+    let mut later = [0; 10];
+    (&*file).read_exact(&mut later).unwrap();
+    assert_eq!(&later, b"abcdefghij");
+    assert_eq!(memory[..10], *b"0123456789");
+    assert_eq!(memory[10..], [UNTOUCHED; 10]);
 }

@@ -5,10 +5,10 @@
 //!
 //! Past the page cache, memory and ranges that are aligned are read and written in place. Others pass through scratch
 //! slots of the ring; the edges of a write that are no whole blocks are written through the page cache, after the rest.
-//! Where the kernel refuses direct I/O the error says so ([`Error::is_refusal`](crate::Error)); what then is decided
-//! elsewhere (`or_else.rs`).
+//! Where the kernel refuses direct I/O the error says so ([`Error::is_refusal`]); what then is decided elsewhere
+//! (`or_else.rs`).
 //!
-//! Buffers and files are not registered with the ring: see the figures beside [`DEPTH`](ring::DEPTH).
+//! Buffers and files are not registered with the ring: it brought nothing that could be measured (docs/src/design.md).
 
 mod cut;
 mod job;

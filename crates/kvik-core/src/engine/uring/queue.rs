@@ -16,6 +16,16 @@ pub(super) struct Part {
     pub(super) blocking: bool,
 }
 
+impl Part {
+    pub(super) fn new(job: usize, range: Range<u64>) -> Part {
+        Part {
+            job,
+            range,
+            blocking: false,
+        }
+    }
+}
+
 /// The parts, in the order in which they are cut.
 #[derive(Debug, Default)]
 pub(super) struct Queue {

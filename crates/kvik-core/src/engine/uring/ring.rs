@@ -96,6 +96,12 @@ impl Ring {
         })
     }
 
+    /// Its descriptor, which tells rings apart.
+    #[cfg(test)]
+    pub(super) fn number(&self) -> std::os::fd::RawFd {
+        self.ring.as_raw_fd()
+    }
+
     /// The scratch slots that live as long as the ring.
     pub(super) fn slots(&mut self) -> &mut Slots {
         &mut self.slots
@@ -242,7 +248,8 @@ fn give_up(errno: Errno) -> ! {
     std::process::abort()
 }
 
-/// How many requests a lane has unanswered at most.
+/// How many requests a lane has unanswered at most. 4 KiB random direct reads a second, against fio at its depth of 32, turn
+/// by turn on a busy machine with two cores: 0.88 (0.65 to 0.97) at a depth of 32, 1.01 (0.61 to 1.33) at 64.
 pub(super) const DEPTH: usize = 64;
 // Beyond every token.
 const CANCELLED: u64 = u64::MAX;

@@ -12,18 +12,18 @@ use crate::target::{Target, filling};
 #[test]
 fn a_thread_keeps_its_ring_and_a_lane_inside_a_lane_gets_another() {
     let first = Ring::of_this_thread().unwrap();
-    let number = first.ring.as_raw_fd();
+    let number = first.number();
     let second = Ring::of_this_thread().unwrap();
-    assert_ne!(second.ring.as_raw_fd(), number);
+    assert_ne!(second.number(), number);
     drop(second);
     first.give_back();
-    assert_eq!(Ring::of_this_thread().unwrap().ring.as_raw_fd(), number);
+    assert_eq!(Ring::of_this_thread().unwrap().number(), number);
 }
 
 #[test]
 fn a_ring_whose_descriptor_was_replaced_is_given_up_and_leaves_the_descriptor_alone() {
     let ring = Ring::of_this_thread().unwrap();
-    let number = ring.ring.as_raw_fd();
+    let number = ring.number();
     ring.give_back();
     let null = File::open("/dev/null").unwrap();
     // SAFETY: `dup2` touches no memory; the descriptor is this thread's ring, which the test is about.
