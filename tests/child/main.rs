@@ -19,6 +19,7 @@ mod ranges;
 mod settings;
 mod terminals;
 mod transfers;
+mod uring;
 
 fn main() {
     // Whatever hangs ends by a signal, with this process and not with the tests.
@@ -51,6 +52,10 @@ fn main() {
         "settings-bad-value" => settings::bad_value(args),
         "settings-seen" => settings::seen(args),
         "terminals" => terminals::run(args),
+        "uring-forbidden" => uring::forbidden(args),
+        "uring-forbidden-later" => uring::forbidden_later(args),
+        "uring-without-locked-memory" => uring::without_locked_memory(args),
+        "uring-forks" => uring::forks(args),
         other => panic!("no scenario `{other}`"),
     }
 }

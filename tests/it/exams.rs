@@ -51,3 +51,9 @@ fn local_files_on_tmpfs_read_by_map_pass() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     exam(&Files::in_folder(folder.path()).only(EngineKind::Mapped));
 }
+
+#[test]
+fn local_files_by_io_uring_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    exam(&Files::in_folder(folder.path()).only(EngineKind::Uring));
+}

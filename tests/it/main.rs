@@ -26,6 +26,7 @@ mod opening;
 mod processes;
 mod ranges;
 mod special_files;
+mod uring;
 
 use kvik_tests::child::Child;
 

@@ -83,3 +83,49 @@ pub fn lease(file: &File) {
     let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
     assert_eq!(taken, 0, "F_SETLEASE: {}", std::io::Error::last_os_error());
 }
+
+/// Has the kernel answer the system call `number` with `errno`, in this thread and in those it starts from now on.
+pub fn forbid(number: libc::c_long, errno: i32) {
+    let operation = |code: u32, k: u32, jump_if_not: u8| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: jump_if_not,
+        k,
+    };
+    let mut filter = [
+        // The first word of `struct seccomp_data` is the number of the call.
+        operation(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        operation(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            u32::try_from(number).unwrap(),
+            1,
+        ),
+        operation(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_ERRNO | errno as u32,
+            0,
+        ),
+        operation(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: PR_SET_NO_NEW_PRIVS takes integers and touches no memory.
+    let fixed = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(
+        fixed,
+        0,
+        "no_new_privs: {}",
+        std::io::Error::last_os_error()
+    );
+    // SAFETY: the program and its filter outlive the call, which copies them.
+    let set = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        )
+    };
+    assert_eq!(set, 0, "seccomp: {}", std::io::Error::last_os_error());
+}

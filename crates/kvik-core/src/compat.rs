@@ -27,6 +27,8 @@ pub enum EnginePreference {
 pub(crate) struct Facts {
     /// The first check that cuFile failed: a clause without a stop.
     pub(crate) without_cufile: Cow<'static, str>,
+    /// Why no ring of io_uring can be had, where it was asked for one: a clause without a stop.
+    pub(crate) without_uring: Option<Cow<'static, str>>,
 }
 
 impl Facts {
@@ -34,6 +36,7 @@ impl Facts {
     pub(crate) fn of_this_build() -> Facts {
         Facts {
             without_cufile: Cow::Borrowed("not in this build"),
+            without_uring: None,
         }
     }
 }
@@ -123,20 +126,35 @@ pub(crate) fn resolve(
         CompatMode::On => Cow::Borrowed("the compat mode ON leaves it alone"),
         CompatMode::Auto => facts.without_cufile.clone(),
     };
-    let (engine, why) = match preference {
-        EnginePreference::Auto => (EngineKind::Posix, "works on every file system"),
-        EnginePreference::Only(engine) => (engine, "asked for by the caller"),
+    let mut ruled_out = vec![RuledOut {
+        engine: Cow::Borrowed("cuFile"),
+        why: cufile,
+    }];
+    let allowed = |engine, why| Allowed {
+        engine,
+        why: Cow::Borrowed(why),
+    };
+    let allowed = match (preference, &facts.without_uring) {
+        (EnginePreference::Auto, _) => {
+            vec![allowed(EngineKind::Posix, "works on every file system")]
+        }
+        (EnginePreference::Only(EngineKind::Uring), None) => vec![
+            allowed(EngineKind::Uring, "asked for by the caller"),
+            allowed(EngineKind::Posix, "stands in where a thread gets no ring"),
+        ],
+        (EnginePreference::Only(EngineKind::Uring), Some(why)) => {
+            ruled_out.push(RuledOut {
+                engine: Cow::Borrowed("uring"),
+                why: why.clone(),
+            });
+            vec![allowed(EngineKind::Posix, "stands in for uring")]
+        }
+        (EnginePreference::Only(kind), _) => vec![allowed(kind, "asked for by the caller")],
     };
     Ok(Route {
         wanted,
-        allowed: vec![Allowed {
-            engine,
-            why: Cow::Borrowed(why),
-        }],
-        ruled_out: vec![RuledOut {
-            engine: Cow::Borrowed("cuFile"),
-            why: cufile,
-        }],
+        allowed,
+        ruled_out,
     })
 }
 
@@ -153,6 +171,7 @@ mod tests {
     ) {
         let facts = Facts {
             without_cufile: Cow::Borrowed(without_cufile),
+            without_uring: None,
         };
         let text = match resolve(wanted, preference, &facts) {
             Ok(route) => {
@@ -228,6 +247,30 @@ mod tests {
         assert_eq!(
             route.to_string(),
             "compat mode on\n  direct    allowed: by a setting\n  posix     allowed: works on every file system\n  cuFile    ruled out: the compat mode ON leaves it alone"
+        );
+    }
+
+    #[test]
+    fn posix_stands_in_for_a_ring_that_cannot_be_had() {
+        let route = |without_uring: Option<&'static str>| {
+            let facts = Facts {
+                without_uring: without_uring.map(Cow::Borrowed),
+                ..Facts::of_this_build()
+            };
+            let wish = EnginePreference::Only(EngineKind::Uring);
+            resolve(CompatMode::On, wish, &facts).unwrap()
+        };
+        assert!(route(None).allows(EngineKind::Uring));
+        assert_eq!(
+            route(None).to_string(),
+            "compat mode on\n  uring     allowed: asked for by the caller\n  posix     allowed: stands in where a thread \
+             gets no ring\n  cuFile    ruled out: the compat mode ON leaves it alone"
+        );
+        assert!(!route(Some("forbidden")).allows(EngineKind::Uring));
+        assert_eq!(
+            route(Some("forbidden")).to_string(),
+            "compat mode on\n  posix     allowed: stands in for uring\n  cuFile    ruled out: the compat mode ON leaves it \
+             alone\n  uring     ruled out: forbidden"
         );
     }
 

@@ -123,6 +123,7 @@ struct Facts {
     why: Cow<'static, str>,
     cause: Option<Cause>,
     errno: Option<Errno>,
+    refused: bool,
 }
 
 impl Error {
@@ -138,6 +139,7 @@ impl Error {
             why: why.into(),
             cause: None,
             errno: None,
+            refused: false,
         }))
     }
 
@@ -148,6 +150,21 @@ impl Error {
         let mut error = Error::new(kind_of(errno), op, why);
         error.0.errno = Some(errno);
         error.because(io::Error::from(errno))
+    }
+
+    /// The error for a way of moving bytes that the kernel refuses, though another way may be open: direct I/O on a file
+    /// system without it, a request that a ring does not take.
+    #[must_use]
+    pub(crate) fn refused(op: Op, errno: Errno) -> Error {
+        let mut error = Error::os(op, errno);
+        error.0.kind = ErrorKind::Unsupported;
+        error.0.refused = true;
+        error
+    }
+
+    /// Whether it was made by [`refused`](Error::refused): doing the same by another engine makes sense.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.0.refused
     }
 
     /// The error for an [`io::Error`] of the standard library.

@@ -22,6 +22,7 @@ use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
 use crate::pool::ThreadPool;
+use crate::probe;
 use crate::residency::CachedPages;
 
 /// An open file and all that was decided about it.
@@ -60,7 +61,12 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     let access = access(options)?;
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
-    let mut route = compat::resolve(compat, options.engine, &Facts::of_this_build())?;
+    let mut facts = Facts::of_this_build();
+    if options.engine == EnginePreference::Only(EngineKind::Uring) {
+        let rings = probe::io_uring_here();
+        facts.without_uring = rings.why_not().map(|why| why.to_owned().into());
+    }
+    let mut route = compat::resolve(compat, options.engine, &facts)?;
     let file = open_now(path, access, options)?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::sys::utsname::uname;
 use nix::unistd::{SysconfVar, sysconf};
 
+use crate::engine::uring;
 use crate::os::{self, Resource};
 
 pub use fact::{Fact, Support};
@@ -168,6 +169,11 @@ fn limit(resource: Resource) -> Fact<Limit> {
         os::limit(resource).map(|(soft, hard)| Limit { soft, hard }),
         "getrlimit",
     )
+}
+
+/// Whether this thread can have a ring of io_uring. The ring that is made for it stays with the thread.
+pub(crate) fn io_uring_here() -> Support {
+    io_uring(Path::new("/"), || uring::probe().map(|()| 0))
 }
 
 /// The setting explains a refusal; the attempt decides, since a filter of system calls stands in no setting.

@@ -158,6 +158,14 @@ impl<'a, const N: usize> From<&'a [u8; N]> for Source<'a> {
     }
 }
 
+/// A window over bytes of a test's own.
+#[cfg(test)]
+pub(crate) fn filling(bytes: &mut [u8]) -> FillWindow<'_> {
+    let memory = Memory::of_mut(bytes);
+    // SAFETY: the window borrows the bytes, all of them, exclusively.
+    unsafe { memory.fill(0, memory.len()) }
+}
+
 /// A piece of memory without a lifetime; the module's text says who keeps it valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {

@@ -9,8 +9,10 @@ mod blocking;
 pub(crate) mod direct;
 #[cfg(target_arch = "x86_64")]
 mod mapped;
+mod or_else;
 pub(crate) mod posix;
 mod scratch;
+pub(crate) mod uring;
 
 use std::fmt;
 use std::fs::File;
@@ -20,6 +22,8 @@ use kvik_stats::Backend;
 
 use crate::corridor::{Task, Window};
 use crate::error::Result;
+use or_else::OrElse;
+use uring::Uring;
 
 /// A way to move bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +42,9 @@ pub enum EngineKind {
     Mapped,
     /// The same past the page cache (`O_DIRECT`), with the edges that no block fits cut off.
     Direct,
+    /// io_uring: a queue in the kernel for each worker, with many requests in flight. Where a thread cannot have one,
+    /// `Posix` stands in.
+    Uring,
 }
 
 impl EngineKind {
@@ -48,6 +55,7 @@ impl EngineKind {
         #[cfg(target_arch = "x86_64")]
         EngineKind::Mapped,
         EngineKind::Direct,
+        EngineKind::Uring,
     ];
 }
 
@@ -58,6 +66,7 @@ impl fmt::Display for EngineKind {
             EngineKind::Scratch => "scratch",
             EngineKind::Mapped => "mapped",
             EngineKind::Direct => "direct",
+            EngineKind::Uring => "uring",
         })
     }
 }
@@ -76,6 +85,13 @@ pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Result<Arc<
         #[cfg(not(target_arch = "x86_64"))]
         EngineKind::Mapped => return None,
         EngineKind::Direct => direct::only(file),
+        EngineKind::Uring => {
+            let posix = Arc::new(posix::Posix::new(Arc::clone(&file)));
+            Ok(Arc::new(OrElse::new(
+                Arc::new(Uring::buffered(file)),
+                posix,
+            )))
+        }
     })
 }
 
