@@ -3,9 +3,9 @@
 //! No machine is asked what it is, and no time is spent on measuring alone: each way is tried a few times on work that has
 //! to be done anyway, then the cheapest is taken, and once in a while another one, since machines and their load change.
 
+// Not those of sync.rs: what was learnt lies in statics, which loom's cannot.
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-use crate::sync::{AtomicU64, Ordering};
 
 /// What was learnt about `N` ways. Shared by all threads; a race between two of them costs a sample, nothing else.
 #[derive(Debug)]
