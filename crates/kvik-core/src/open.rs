@@ -38,7 +38,7 @@ pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
-    pub(crate) cached: CachedPages,
+    pub(crate) cached: Arc<CachedPages>,
     pub(crate) route: Route,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
@@ -78,10 +78,12 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         EnginePreference::Only(kind) => Some(engine_of(kind, &file)?),
         EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
     };
+    let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
     Ok(Opened {
         inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
-        engine: engine.unwrap_or_else(|| Arc::new(Auto::new(Arc::clone(&file)))),
-        cached: CachedPages::new(Arc::clone(&file)),
+        engine: engine
+            .unwrap_or_else(|| Arc::new(Auto::new(Arc::clone(&file), Arc::clone(&cached)))),
+        cached,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
         path: path.to_owned(),

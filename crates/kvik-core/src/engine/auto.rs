@@ -1,7 +1,8 @@
 //! The engine that chooses: each piece of a read goes by the way that was the fastest so far for pieces like it.
 //!
 //! Which way that is depends on the CPU, and on how the target lies in its page (see [`scratch`](super::scratch)); it is
-//! learnt from the reads themselves (see [`Choice`]), for the whole process. Small pieces and writes go as by [`posix`].
+//! learnt from the reads themselves (see [`Choice`]), for the whole process. Small pieces, pieces that are not in the page
+//! cache, and writes go as by [`posix`]: there the kernel's readahead or the storage decides, not the copy.
 
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
@@ -21,11 +22,13 @@ use super::{Engine, Lane};
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::Result;
+use crate::residency::{CachedPages, Residency};
 
 /// Chooses a way for each piece.
 #[derive(Debug)]
 pub(crate) struct Auto {
     file: Arc<File>,
+    cached: Arc<CachedPages>,
     // Whether it lies on a file system of this machine, asked at the first large read.
     local: OnceLock<bool>,
     #[cfg(target_arch = "x86_64")]
@@ -33,8 +36,9 @@ pub(crate) struct Auto {
 }
 
 impl Auto {
-    pub(crate) fn new(file: Arc<File>) -> Auto {
+    pub(crate) fn new(file: Arc<File>, cached: Arc<CachedPages>) -> Auto {
         Auto {
+            cached,
             #[cfg(target_arch = "x86_64")]
             mapped: mapped::Mapped::new(Arc::clone(&file)),
             file,
@@ -94,6 +98,10 @@ impl Reader<'_> {
     ) -> Result<()> {
         let asked = window.remaining();
         if asked < SMALL || window.is_scattered() || !self.engine.is_local() {
+            return posix::fill(file, window, offset);
+        }
+        let start = offset + window.filled() as u64;
+        if self.engine.cached.residency(start..start + asked as u64) != Residency::Hot {
             return posix::fill(file, window, offset);
         }
         let choice = choice_for(window, offset);
@@ -162,7 +170,9 @@ mod tests {
             .collect();
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&content, 0).unwrap();
-        let engine = Auto::new(Arc::new(file));
+        let file = Arc::new(file);
+        let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
+        let engine = Auto::new(file, cached);
         let mut reader = engine.reader();
         let mut bytes = vec![0; content.len() + 1100];
         // More rounds than it takes to try all ways for both kinds of target, and some beyond.
