@@ -83,6 +83,9 @@ impl Route {
     /// Adds an engine before all others.
     pub(crate) fn prefer(&mut self, engine: EngineKind, why: impl Into<Cow<'static, str>>) {
         let why = why.into();
+        // What it leaves goes the plain way.
+        self.allowed
+            .retain(|allowed| allowed.engine == EngineKind::Posix);
         self.allowed.insert(0, Allowed { engine, why });
     }
 
@@ -136,7 +139,13 @@ pub(crate) fn resolve(
     };
     let allowed = match (preference, &facts.without_uring) {
         (EnginePreference::Auto, _) => {
-            vec![allowed(EngineKind::Posix, "works on every file system")]
+            let learnt = "for large cached pieces, where it was found to be faster";
+            vec![
+                allowed(EngineKind::Posix, "works on every file system"),
+                allowed(EngineKind::Scratch, learnt),
+                #[cfg(target_arch = "x86_64")]
+                allowed(EngineKind::Mapped, learnt),
+            ]
         }
         (EnginePreference::Only(EngineKind::Uring), None) => vec![
             allowed(EngineKind::Uring, "asked for by the caller"),
@@ -194,6 +203,7 @@ mod tests {
         assert_eq!(text, expected);
     }
 
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn on_and_auto_take_posix_and_off_names_the_failed_check() {
         use CompatMode::{Auto, Off, On};
@@ -202,7 +212,7 @@ mod tests {
             Auto,
             EnginePreference::Auto,
             "not in this build",
-            "compat mode auto\n  posix     allowed: works on every file system\n  cuFile    ruled out: not in this build",
+            "compat mode auto\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  cuFile    ruled out: not in this build",
         );
         check(
             Auto,
@@ -220,7 +230,7 @@ mod tests {
             On,
             EnginePreference::Auto,
             "not in this build",
-            "compat mode on\n  posix     allowed: works on every file system\n  cuFile    ruled out: the compat mode ON leaves it alone",
+            "compat mode on\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  cuFile    ruled out: the compat mode ON leaves it alone",
         );
         check(
             Off,
