@@ -164,13 +164,31 @@ fn dropping_a_pending_waits_for_what_has_started() {
     .submit_read(vec![0; 40_960], 0);
     gate.wait_for(2);
     std::thread::scope(|scope| {
-        let dropping = scope.spawn(move || drop(pending));
-        std::thread::sleep(Duration::from_millis(20));
+        let (tell, told) = std::sync::mpsc::channel();
+        let dropping = scope.spawn(move || {
+            tell.send(nix::unistd::gettid()).unwrap();
+            drop(pending);
+        });
+        let dropper = told.recv().unwrap();
+        // Once it sleeps it has cancelled, and waits: nothing else in there can keep it waiting.
+        while !dropping.is_finished() && !sleeps(dropper) {
+            std::thread::yield_now();
+        }
         assert!(!dropping.is_finished(), "the drop did not wait");
         gate.open();
         dropping.join().unwrap();
         assert_eq!(left.load(Ordering::SeqCst), 2);
     });
+}
+
+/// Whether a thread of this process is asleep, as the third field of its `stat` says.
+fn sleeps(thread: nix::unistd::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    stat.is_ok_and(|stat| {
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('S'))
+    })
 }
 
 /// "A deadline that passes ends the transfer with `TimedOut`."
