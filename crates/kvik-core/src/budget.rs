@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
 use kvik_config::ByteSize;
+use kvik_stats::names;
 
 use crate::error::Result;
 use crate::fork;
@@ -141,7 +142,10 @@ impl Scratch {
         let limit = bounce_buffer_size.bytes().saturating_mul(BLOCKS);
         let len = len.min(largest).max(1);
         let pages = match budget().take(len, limit.max(footprint(len))) {
-            None => return Ok(None),
+            None => {
+                names::SCRATCH_USED_UP.increment();
+                return Ok(None);
+            }
             Some(Loan::Kept(pages)) => pages,
             Some(Loan::New(len)) => Pages::new(len).inspect_err(|_| budget().forgo(len))?,
         };

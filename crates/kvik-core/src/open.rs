@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kvik_config::Config;
+use kvik_config::{ByteSize, Config};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
@@ -74,15 +74,18 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         None => None,
     };
     let file = Arc::new(file);
+    let bounce = config.bounce_buffer_size()?;
     let engine = match options.engine {
-        EnginePreference::Only(kind) => Some(engine_of(kind, &file)?),
+        EnginePreference::Only(kind) => Some(engine_of(kind, &file, bounce)?),
         EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
     };
     let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
     Ok(Opened {
         inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
-        engine: engine
-            .unwrap_or_else(|| Arc::new(Auto::new(Arc::clone(&file), Arc::clone(&cached)))),
+        engine: engine.unwrap_or_else(|| {
+            let (file, cached) = (Arc::clone(&file), Arc::clone(&cached));
+            Arc::new(Auto::new(file, cached, bounce))
+        }),
         cached,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
@@ -96,8 +99,8 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
     })
 }
 
-fn engine_of(kind: EngineKind, file: &Arc<File>) -> Result<Arc<dyn Engine>> {
-    engine::for_kind(kind, file).unwrap_or_else(|| {
+fn engine_of(kind: EngineKind, file: &Arc<File>, bounce: ByteSize) -> Result<Arc<dyn Engine>> {
+    engine::for_kind(kind, file, bounce).unwrap_or_else(|| {
         let why = format!("the engine {kind} is not in this build for another processor");
         Err(Error::new(ErrorKind::Unsupported, Op::Open, why))
     })

@@ -11,7 +11,8 @@ use nix::errno::Errno;
 use crate::error::{Error, Op, Place, Result};
 use crate::os;
 
-/// Anonymous memory, zeroed and unmapped on drop. It starts at a page, and at a multiple of 2 MiB if it is that long.
+/// Anonymous memory, zeroed and unmapped on drop. It starts at a page, and at a multiple of its length rounded up to a power
+/// of two, or of 2 MiB if it is longer.
 pub(crate) struct Pages {
     start: NonNull<u8>,
     len: usize,
@@ -29,10 +30,9 @@ impl Pages {
     /// `OutOfMemory` where the system gives no more address space or, if it is strict about that, memory.
     pub(crate) fn new(len: usize) -> Result<Pages> {
         let page = os::page_size() as usize;
-        let (slack, align) = match len < HUGE {
-            true => (0, page),
-            false => (HUGE - page, HUGE),
-        };
+        // No larger alignment than a file may ask for of direct I/O into so many bytes, and huge pages where they fit.
+        let align = len.min(HUGE).next_power_of_two().max(page);
+        let slack = align - page;
         let refused = |errno| Error::os(Op::Allocate, errno).at(&Place::Memory);
         let wanted = len
             .checked_next_multiple_of(page)
@@ -167,8 +167,8 @@ mod tests {
     fn memory_is_zeroed_writable_and_aligned_to_its_size() {
         for (len, align) in [
             (1, 4096),
-            (4097, 4096),
-            (HUGE - 1, 4096),
+            (4097, 8192),
+            (HUGE - 1, HUGE),
             (HUGE, HUGE),
             (3 * HUGE + 5, HUGE),
         ] {

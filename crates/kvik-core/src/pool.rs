@@ -13,6 +13,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
+use nix::sys::signal::{SigSet, Signal};
+
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::fork;
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, lock, thread, wait};
@@ -267,7 +269,17 @@ fn start(shared: &Arc<Shared>, number: usize) -> io::Result<thread::JoinHandle<(
     let shared = Arc::clone(shared);
     thread::Builder::new()
         .name(format!("{}-{number}", shared.name))
-        .spawn(move || shared.work())
+        .spawn(move || {
+            receive_faults();
+            shared.work();
+        })
+}
+
+/// A thread begins with the signals blocked that the one which started it had blocked. A worker that blocks `SIGBUS` can
+/// read nothing out of maps; and of a fault while it is blocked the process dies, whatever handler there is.
+fn receive_faults() {
+    // It fails for wrong arguments only.
+    let _ = SigSet::from(Signal::SIGBUS).thread_unblock();
 }
 
 type ByDevice = std::sync::Mutex<HashMap<u64, ThreadPool>>;

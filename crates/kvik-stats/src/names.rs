@@ -172,6 +172,13 @@ pub static FALLBACKS: Counter = Counter::new(row(
     Unstable,
     "Handles that gave up an engine, or direct I/O, for another way.",
 ));
+/// Scratch memory was asked for and all that the process may have was lent.
+pub static SCRATCH_USED_UP: Counter = Counter::new(row(
+    "scratch_used_up",
+    Events,
+    Unstable,
+    "Wishes for scratch memory when all of it was in use; the bytes went without.",
+));
 /// A listener panicked; the panic was caught.
 pub static LISTENER_PANICS: Counter = Counter::new(row(
     "listener_panics",
@@ -202,6 +209,7 @@ pub static COUNTERS: &[&Counter] = &[
     &IO_SHORT,
     &IO_AGAIN,
     &FALLBACKS,
+    &SCRATCH_USED_UP,
     &LISTENER_PANICS,
 ];
 

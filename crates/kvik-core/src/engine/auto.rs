@@ -8,6 +8,7 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use kvik_config::ByteSize;
 use kvik_stats::Backend;
 use nix::sys::statfs::{
     BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
@@ -29,6 +30,7 @@ use crate::residency::{CachedPages, Residency};
 pub(crate) struct Auto {
     file: Arc<File>,
     cached: Arc<CachedPages>,
+    bounce_buffer_size: ByteSize,
     // Whether it lies on a file system of this machine, asked at the first large read.
     local: OnceLock<bool>,
     #[cfg(target_arch = "x86_64")]
@@ -36,9 +38,15 @@ pub(crate) struct Auto {
 }
 
 impl Auto {
-    pub(crate) fn new(file: Arc<File>, cached: Arc<CachedPages>) -> Auto {
+    /// With blocks of scratch memory no larger than `bounce_buffer_size`.
+    pub(crate) fn new(
+        file: Arc<File>,
+        cached: Arc<CachedPages>,
+        bounce_buffer_size: ByteSize,
+    ) -> Auto {
         Auto {
             cached,
+            bounce_buffer_size,
             #[cfg(target_arch = "x86_64")]
             mapped: mapped::Mapped::new(Arc::clone(&file)),
             file,
@@ -125,7 +133,7 @@ impl Reader<'_> {
     fn scratch(&mut self) -> Result<&mut Borrowed> {
         match &mut self.scratch {
             Some(scratch) => Ok(scratch),
-            none => Ok(none.insert(Borrowed::take()?)),
+            none => Ok(none.insert(Borrowed::take(self.engine.bounce_buffer_size)?)),
         }
     }
 }
@@ -172,7 +180,7 @@ mod tests {
         file.write_all_at(&content, 0).unwrap();
         let file = Arc::new(file);
         let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
-        let engine = Auto::new(file, cached);
+        let engine = Auto::new(file, cached, ByteSize::mib(16));
         let mut reader = engine.reader();
         let mut bytes = vec![0; content.len() + 1100];
         // More rounds than it takes to try all ways for both kinds of target, and some beyond.

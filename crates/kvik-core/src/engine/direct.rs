@@ -16,8 +16,10 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use kvik_config::ByteSize;
 use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -27,7 +29,7 @@ use super::{Engine, Lane, blocking};
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
 use file::Direct;
-use scratch::with_scratch;
+use scratch::LaneScratch;
 use split::{ReadRules, ReadStep, WriteParts, read_step, write_parts};
 
 pub(crate) use file::DirectFile;
@@ -48,10 +50,13 @@ pub(crate) struct DirectEngine {
 ///
 /// # Errors
 /// The file has no direct I/O; the text names the flag and the file system.
-pub(super) fn only(file: Arc<File>) -> Result<Arc<dyn Engine>> {
+pub(super) fn only(file: Arc<File>, bounce_buffer_size: ByteSize) -> Result<Arc<dyn Engine>> {
     let file = Arc::new(DirectFile::new(file));
     file.insist()?;
-    Ok(Arc::new(DirectEngine::new(file, Wish::Must, Wish::Must)))
+    let engine = DirectEngine::new(file, Wish::Must, Wish::Must);
+    Ok(Arc::new(
+        engine.limited(Edges::default(), bounce_buffer_size.bytes()),
+    ))
 }
 
 impl DirectEngine {
@@ -65,13 +70,13 @@ impl DirectEngine {
         }
     }
 
-    /// With what may be done at the edges of a read, and with no more than `scratch` bytes of memory for each thread, or
-    /// one block where that is larger.
+    /// With what may be done at the edges of a read, and with blocks of scratch memory of no more than `scratch` bytes, of
+    /// which the process has a number (see `budget.rs`). What needs one and gets none goes through the page cache.
     #[must_use]
     pub(crate) fn limited(self, edges: Edges, scratch: u64) -> DirectEngine {
         DirectEngine {
             edges,
-            scratch: scratch.min(self.scratch),
+            scratch,
             ..self
         }
     }
@@ -96,11 +101,18 @@ impl DirectEngine {
 
     /// How much of the scratch is used, in whole blocks.
     fn room(&self, block: u64) -> u64 {
-        (self.scratch - self.scratch % block).max(block)
+        let scratch = self.scratch.min(scratch::SIZE as u64);
+        (scratch - scratch % block).max(block)
     }
 
     /// Writes whole pages past the page cache.
-    fn drain_body(&self, direct: &Direct, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+    fn drain_body(
+        &self,
+        direct: &Direct,
+        scratch: &LaneScratch,
+        bytes: &[u8],
+        offset: u64,
+    ) -> (usize, Option<Error>) {
         let alignment = &direct.alignment;
         let room = self.room(alignment.write) as usize;
         let mut moved = 0;
@@ -122,10 +134,16 @@ impl DirectEngine {
             let wrote = if in_place {
                 direct.file.write_at(rest, at)
             } else {
-                with_scratch(asked, |scratch| {
+                let lent = scratch.with(asked, |scratch| {
                     scratch.copy_from_slice(&rest[..asked]);
                     direct.file.write_at(scratch, at)
-                })
+                });
+                match lent {
+                    Ok(Some(wrote)) => wrote,
+                    // Scratch memory is never waited for.
+                    Ok(None) => return give_way(moved),
+                    Err(error) => return (moved, Some(error)),
+                }
             };
             let errno = match wrote {
                 Ok(count) => {
@@ -161,15 +179,22 @@ impl Engine for DirectEngine {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
+        let scratch = Rc::new(LaneScratch::new(ByteSize::new(self.scratch)));
+        let same = Rc::clone(&scratch);
         Ok(blocking::lane(
-            |window, offset| self.fill(window, offset),
-            |bytes, offset| self.drain(bytes, offset),
+            move |window, offset| self.fill(&scratch, window, offset),
+            move |bytes, offset| self.drain(&same, bytes, offset),
         ))
     }
 }
 
 impl DirectEngine {
-    fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    fn fill(
+        &self,
+        scratch: &LaneScratch,
+        window: &mut FillWindow<'_>,
+        offset: u64,
+    ) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {
             return posix::fill(buffered, window, offset);
@@ -198,10 +223,16 @@ impl DirectEngine {
                     let fd = direct.file.as_fd();
                     (asked, window.pread_some(fd, piece.start, asked))
                 }
-                ReadStep::Through { block, wanted } => (
-                    length(&block),
-                    through(&direct.file, window, &block, &wanted),
-                ),
+                ReadStep::Through { block, wanted } => {
+                    let file = &direct.file;
+                    match scratch.with(length(&block), |scratch| {
+                        through(file, window, scratch, &block, &wanted)
+                    })? {
+                        Some(got) => (length(&block), got),
+                        // Scratch memory is never waited for.
+                        None => return posix::fill(buffered, window, offset),
+                    }
+                }
             };
             match got {
                 Ok(0) => break,
@@ -224,7 +255,7 @@ impl DirectEngine {
         Ok(())
     }
 
-    fn drain(&self, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+    fn drain(&self, scratch: &LaneScratch, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
         let buffered = self.file.buffered();
         let direct = match self.direct(self.write) {
             Ok(Some(direct)) => direct,
@@ -236,7 +267,7 @@ impl DirectEngine {
         let of = |part: &Range<u64>| &bytes[(part.start - offset) as usize..][..length(part)];
         // The body first, while the pages beside it are not dirty by our doing. A tail alone makes the file longer than
         // whole pages, so its length is exact.
-        let (body_moved, body_error) = self.drain_body(direct, of(&body), body.start);
+        let (body_moved, body_error) = self.drain_body(direct, scratch, of(&body), body.start);
         let (head_moved, head_error) = posix::drain(buffered, of(&head), head.start);
         if head_error.is_some() {
             return (head_moved, head_error);
@@ -253,18 +284,17 @@ impl DirectEngine {
 fn through(
     file: &File,
     window: &mut FillWindow<'_>,
+    scratch: &mut [u8],
     block: &Range<u64>,
     wanted: &Range<u64>,
 ) -> Result<usize, Errno> {
-    with_scratch(length(block), |scratch| {
-        let count = file
-            .read_at(scratch, block.start)
-            .map_err(|cause| cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
-        let skip = (wanted.start - block.start) as usize;
-        let end = count.min((wanted.end - block.start) as usize);
-        window.put(scratch.get(skip..end).unwrap_or_default());
-        Ok(count)
-    })
+    let count = file
+        .read_at(scratch, block.start)
+        .map_err(|cause| cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
+    let skip = (wanted.start - block.start) as usize;
+    let end = count.min((wanted.end - block.start) as usize);
+    window.put(scratch.get(skip..end).unwrap_or_default());
+    Ok(count)
 }
 
 /// What a file system answers to a direct call that it has no way for.

@@ -18,6 +18,7 @@ use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
+use kvik_config::ByteSize;
 use kvik_stats::Backend;
 
 use crate::corridor::{Task, Window};
@@ -75,16 +76,20 @@ impl fmt::Display for EngineKind {
 ///
 /// # Errors
 /// It cannot be used on this file: the text says why.
-pub(crate) fn for_kind(kind: EngineKind, file: &Arc<File>) -> Option<Result<Arc<dyn Engine>>> {
+pub(crate) fn for_kind(
+    kind: EngineKind,
+    file: &Arc<File>,
+    bounce_buffer_size: ByteSize,
+) -> Option<Result<Arc<dyn Engine>>> {
     let file = Arc::clone(file);
     Some(match kind {
         EngineKind::Posix => Ok(Arc::new(posix::Posix::new(file))),
-        EngineKind::Scratch => Ok(Arc::new(scratch::Scratch::new(file))),
+        EngineKind::Scratch => Ok(Arc::new(scratch::Scratch::new(file, bounce_buffer_size))),
         #[cfg(target_arch = "x86_64")]
         EngineKind::Mapped => Ok(Arc::new(mapped::Mapped::new(file))),
         #[cfg(not(target_arch = "x86_64"))]
         EngineKind::Mapped => return None,
-        EngineKind::Direct => direct::only(file),
+        EngineKind::Direct => direct::only(file, bounce_buffer_size),
         EngineKind::Uring => {
             let posix = Arc::new(posix::Posix::new(Arc::clone(&file)));
             Ok(Arc::new(OrElse::new(

@@ -5,28 +5,33 @@
 //! modulo the page, which large numpy arrays do. The scratch is filled at the place in its page that the bytes have in
 //! theirs, so that this copy is always a good one. Writes go as by [`posix`].
 
-use std::cell::Cell;
 use std::fs::File;
 use std::sync::Arc;
 
+use kvik_config::ByteSize;
 use kvik_stats::Backend;
-use nix::errno::Errno;
 
 use super::posix;
 use super::{Engine, Lane};
+use crate::budget::Scratch as Memory;
 use crate::corridor::FillWindow;
-use crate::error::{Error, Op, Result};
+use crate::error::Result;
 use crate::target::Target;
 
 /// `pread` through a scratch, on one descriptor.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     file: Arc<File>,
+    bounce_buffer_size: ByteSize,
 }
 
 impl Scratch {
-    pub(crate) fn new(file: Arc<File>) -> Scratch {
-        Scratch { file }
+    /// With blocks no larger than `bounce_buffer_size`.
+    pub(crate) fn new(file: Arc<File>, bounce_buffer_size: ByteSize) -> Scratch {
+        Scratch {
+            file,
+            bounce_buffer_size,
+        }
     }
 }
 
@@ -36,28 +41,22 @@ impl Engine for Scratch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let mut scratch = Borrowed::take()?;
+        let mut scratch = Borrowed::take(self.bounce_buffer_size)?;
         Ok(posix::lane(&self.file, move |window, offset| {
             scratch.fill(&self.file, window, offset)
         }))
     }
 }
 
-/// The scratch of a thread while a lane has it; given back on drop.
-pub(crate) struct Borrowed(Vec<u8>);
+/// The scratch of a lane, lent by the process; given back on drop.
+pub(crate) struct Borrowed(Option<Memory>);
 
 impl Borrowed {
-    pub(crate) fn take() -> Result<Borrowed> {
-        // A thread that is at its end has no scratch any more, one with a second lane no second one: both get memory of
-        // their own.
-        let mut memory = KEPT.try_with(Cell::take).unwrap_or_default();
-        if memory.is_empty() {
-            memory
-                .try_reserve_exact(SIZE + PAGE)
-                .map_err(|_| Error::os(Op::Read, Errno::ENOMEM))?;
-            memory.resize(SIZE + PAGE, 0);
-        }
-        Ok(Borrowed(memory))
+    /// A block no larger than `bounce_buffer_size`, the setting, allows. Where the process has lent all it may, or a block
+    /// is so small that there is nothing in it, there is none, and bytes go straight to their target.
+    pub(crate) fn take(bounce_buffer_size: ByteSize) -> Result<Borrowed> {
+        let memory = Memory::take(SIZE, bounce_buffer_size)?;
+        Ok(Borrowed(memory.filter(|memory| memory.len() >= SMALLEST)))
     }
 
     /// Fills the window from `offset` on; it stays short only where the data ends.
@@ -67,9 +66,12 @@ impl Borrowed {
         window: &mut FillWindow<'_>,
         offset: u64,
     ) -> Result<()> {
+        let Some(memory) = &mut self.0 else {
+            return posix::fill(file, window, offset);
+        };
         while window.remaining() > 0 {
             let at = offset + window.filled() as u64;
-            let place = &mut self.place(at)[..];
+            let place = &mut place(memory, at)[..];
             let len = place.len().min(window.remaining());
             let place = &mut place[..len];
 
@@ -85,28 +87,18 @@ impl Borrowed {
         }
         Ok(())
     }
-
-    /// The scratch for bytes from the file offset `at` on: it begins at the same place in a page, and ends at a page's end.
-    fn place(&mut self, at: u64) -> &mut [u8] {
-        let to_page = self.0.as_ptr().addr().next_multiple_of(PAGE) - self.0.as_ptr().addr();
-        let in_page = (at % PAGE as u64) as usize;
-        &mut self.0[to_page + in_page..to_page + SIZE]
-    }
 }
 
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        let memory = std::mem::take(&mut self.0);
-        let _ = KEPT.try_with(|kept| kept.set(memory));
-    }
-}
-
-thread_local! {
-    static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+/// The scratch for bytes from the file offset `at` on: it begins at the same place in a page. The memory starts at one.
+fn place(memory: &mut [u8], at: u64) -> &mut [u8] {
+    let in_page = (at % PAGE as u64) as usize;
+    &mut memory[in_page..]
 }
 
 // As in the loops of the bench: it fits the second-level cache with room for the target's lines.
 const SIZE: usize = 256 << 10;
+// With less, a read from the end of a page on would find hardly any room behind it.
+const SMALLEST: usize = 2 * PAGE;
 // What alignment means to the copies of the CPUs in question, whatever page size the kernel has.
 const PAGE: usize = 4096;
 
@@ -124,7 +116,7 @@ mod tests {
         let content = numbers(3 * SIZE + 100);
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&content, 0).unwrap();
-        let mut scratch = Borrowed::take().unwrap();
+        let mut scratch = Borrowed::take(ByteSize::mib(16)).unwrap();
         for offset in [
             0,
             1,
@@ -166,31 +158,34 @@ mod tests {
 
     #[test]
     fn bytes_lie_in_the_scratch_as_in_their_page() {
-        let mut scratch = Borrowed::take().unwrap();
+        let mut scratch = Borrowed::take(ByteSize::mib(16)).unwrap();
+        let memory = scratch.0.as_deref_mut().unwrap();
         for at in [0, 1, 16, 4095, 4096, 123_457] {
-            let place = scratch.place(at);
+            let place = place(memory, at);
             assert_eq!(place.as_ptr().addr() % PAGE, at as usize % PAGE);
             assert_eq!(place.len(), SIZE - at as usize % PAGE);
         }
     }
 
     #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a thread whose scratch nobody has used"
-    )]
-    fn a_thread_keeps_one_scratch_and_lends_it_once() {
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let first = Borrowed::take().unwrap();
-                let second = Borrowed::take().unwrap();
-                let address = first.0.as_ptr();
-                assert_ne!(address, second.0.as_ptr());
-                drop(second);
-                drop(first);
-                assert_eq!(Borrowed::take().unwrap().0.as_ptr(), address);
-            });
-        });
+    fn a_block_is_no_larger_than_the_setting_and_without_one_the_bytes_come_all_the_same() {
+        let content = numbers(100_000);
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&content, 0).unwrap();
+        for (cap, block) in [
+            (ByteSize::kib(8), Some(8192)),
+            (ByteSize::kib(7), None),
+            (ByteSize::new(1), None),
+        ] {
+            let mut scratch = Borrowed::take(cap).unwrap();
+            assert_eq!(scratch.0.as_deref().map(<[u8]>::len), block);
+            let mut bytes = vec![0; 90_000];
+            let mut target = Target::from(&mut bytes);
+            let mut window = target.window();
+            scratch.fill(&file, &mut window, 4095).unwrap();
+            assert_eq!(window.filled(), 90_000);
+            assert!(bytes == content[4095..94_095], "{cap}");
+        }
     }
 
     #[test]
@@ -199,7 +194,7 @@ mod tests {
         let file = File::open(folder.path()).unwrap();
         let mut bytes = [0; 10];
         let mut target = Target::from(&mut bytes);
-        let error = Borrowed::take()
+        let error = Borrowed::take(ByteSize::mib(16))
             .unwrap()
             .fill(&file, &mut target.window(), 0)
             .unwrap_err();

@@ -8,10 +8,12 @@ use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::sync::{Arc, mpsc};
 
 use nix::sys::signal::{SigSet, Signal};
 
 use super::{Lanes, Unguarded, copy};
+use crate::pool::{Job, ThreadPool};
 
 /// A mapped file that a test may cut, mapped for good.
 pub(super) struct Cuttable {
@@ -167,6 +169,29 @@ fn a_thread_that_blocks_the_signal_is_refused() {
             assert_eq!(gone_copies(&gone()), Err(Unguarded::Blocked));
             set.thread_unblock().unwrap();
             assert_eq!(gone_copies(&gone()), Ok(0));
+        });
+    });
+}
+
+/// A program that takes its signals by signalfd(2) blocks all of them first, and its threads inherit that.
+#[test]
+fn a_worker_that_such_a_thread_starts_is_guarded_all_the_same() {
+    struct Copy(mpsc::Sender<Result<usize, Unguarded>>);
+    impl Job for Copy {
+        fn turn(&self, _: &dyn Fn() -> bool) -> bool {
+            self.0.send(gone_copies(&gone())).unwrap();
+            false
+        }
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            SigSet::all().thread_block().unwrap();
+            let (sender, outcome) = mpsc::channel();
+            let job: Arc<dyn Job> = Arc::new(Copy(sender));
+            let pool = ThreadPool::new("blocked");
+            assert_eq!(pool.offer(&job, 1, 1), 1);
+            assert_eq!(outcome.recv().unwrap(), Ok(0));
+            assert_eq!(gone_copies(&gone()), Err(Unguarded::Blocked));
         });
     });
 }
