@@ -117,6 +117,8 @@ impl Setting {
         Scale {
             task_size: self.task_size,
             room,
+            // For tasks of a byte: hundreds of them across any boundary, but not thousands, each a turn of a device.
+            longest: room.min(self.task_size * 640),
         }
     }
 }

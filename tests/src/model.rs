@@ -134,6 +134,8 @@ pub struct Scale {
     pub task_size: usize,
     /// No object of the exam is longer.
     pub room: usize,
+    /// No operation that has an extent is longer.
+    pub longest: usize,
 }
 
 impl Place {
@@ -159,7 +161,7 @@ impl Place {
 }
 
 impl Extent {
-    /// The length, from `offset` on in an object of `len` bytes; at most the room.
+    /// The length, from `offset` on in an object of `len` bytes.
     #[must_use]
     pub fn len(self, offset: u64, len: usize, scale: Scale) -> usize {
         let wanted = match self {
@@ -172,7 +174,7 @@ impl Extent {
                 .saturating_add_signed(shift) as usize,
             Extent::Fraction(part) => (scale.room * usize::from(part)) >> 16,
         };
-        wanted.min(scale.room)
+        wanted.min(scale.longest)
     }
 }
 
