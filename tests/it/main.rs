@@ -19,6 +19,7 @@ mod field_cases;
 mod settings;
 mod statistics;
 
+mod adopting;
 mod faults;
 mod moving_files;
 mod offsets;

@@ -42,6 +42,7 @@ compile_error!("kvik needs a 64-bit target: file offsets and sizes in memory are
 
 pub mod corridor;
 
+mod adopt;
 mod error;
 mod file;
 mod open;

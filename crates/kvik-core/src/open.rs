@@ -54,11 +54,22 @@ pub(crate) struct Access {
 /// Opens `path` as the options say.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Opened> {
     let place = Place::from(path);
-    open_at(path, &place, options).map_err(|error| error.at(&place))
+    access(options)
+        .and_then(|access| {
+            let file = || open_now(path, access, options);
+            open_at(path, &place, access, file, options)
+        })
+        .map_err(|error| error.at(&place))
 }
 
-fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> {
-    let access = access(options)?;
+/// Makes the handle of what `file` opens; that comes after all that can be refused without it.
+pub(crate) fn open_at(
+    path: &Path,
+    place: &Place,
+    access: Access,
+    file: impl FnOnce() -> Result<File>,
+    options: &OpenOptions,
+) -> Result<Opened> {
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
     let mut facts = Facts::of_this_build();
@@ -67,7 +78,7 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         facts.without_uring = rings.why_not().map(|why| why.to_owned().into());
     }
     let mut route = compat::resolve(compat, options.engine, &facts)?;
-    let file = open_now(path, access, options)?;
+    let file = file()?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),
         None if config.thread_pool_per_block_device()? => device_pool(&file, place),
@@ -148,15 +159,20 @@ fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> 
         opened => opened,
     };
     let file = opened.map_err(|cause| Error::io(Op::Open, cause))?;
-    let metadata = file
-        .metadata()
-        .map_err(|cause| Error::io(Op::Open, cause))?;
-    check_kind(&metadata.file_type())?;
-    check_offsets(&file)?;
+    check(&file)?;
     let flags = fcntl(&file, FcntlArg::F_GETFL).map_err(|errno| Error::os(Op::Open, errno))?;
     let blocking = OFlag::from_bits_retain(flags) - OFlag::O_NONBLOCK;
     fcntl(&file, FcntlArg::F_SETFL(blocking)).map_err(|errno| Error::os(Op::Open, errno))?;
     Ok(file)
+}
+
+/// Refuses an open file that has no offsets.
+pub(crate) fn check(file: &File) -> Result<()> {
+    let metadata = file
+        .metadata()
+        .map_err(|cause| Error::io(Op::Open, cause))?;
+    check_kind(&metadata.file_type())?;
+    check_offsets(file)
 }
 
 /// Refuses what has no offsets by its kind.

@@ -1,5 +1,6 @@
 //! What a caller may say when opening a file ([`OpenOptions`]) and for a single call ([`ReadOptions`]).
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -119,6 +120,29 @@ impl OpenOptions {
     /// NUL byte; `Config` if a setting needed at opening is bad; `GdsUnavailable` if cuFile is required.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<FileHandle> {
         crate::open::open(path.as_ref(), self).map(FileHandle::new)
+    }
+
+    /// Makes a handle of a file that is open already, which it takes: it is closed with the last clone of the handle.
+    ///
+    /// The handle may do what the descriptor was opened for, or as much of it as [`read`](OpenOptions::read) and
+    /// [`write`](OpenOptions::write) ask for if one of them was called. Its [path](FileHandle::path) is what the kernel
+    /// says now. The descriptor's flags and cursor are not touched.
+    ///
+    /// # Errors
+    /// As for [`open`](OpenOptions::open); `Misuse` for options that make, empty or append to a file, and for a descriptor
+    /// opened with `O_APPEND`, `O_DIRECT` or `O_PATH`; `PermissionDenied` for access that the descriptor does not have.
+    ///
+    /// # Example: a file that never had a name
+    /// ```
+    /// # fn main() -> kvik_core::Result<()> {
+    /// let file = kvik_core::OpenOptions::new().adopt(tempfile::tempfile().unwrap())?;
+    /// file.write_all_at(b"bytes", 0)?;
+    /// assert_eq!(file.len()?, 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adopt(&self, file: impl Into<OwnedFd>) -> Result<FileHandle> {
+        crate::adopt::adopt(file.into(), self).map(FileHandle::new)
     }
 
     /// Opens the file with these settings: short for [`config`](OpenOptions::config) and [`open`](OpenOptions::open).
