@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kvik_stats::Direction;
+use kvik_stats::{Direction, Start};
 
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
@@ -185,14 +185,14 @@ impl Call {
     }
 
     fn order(&self, direction: Direction, offset: u64, len: u64) -> Order {
-        let span = kvik_stats::begin(
-            self.engine.backend(),
+        let span = kvik_stats::begin(Start {
+            backend: self.engine.backend(),
             direction,
-            kvik_stats::Memory::Host,
-            &self.name,
+            memory: kvik_stats::Memory::Host,
+            source: &self.name,
             offset,
-            len,
-        );
+            size: len,
+        });
         Order {
             engine: Arc::clone(&self.engine),
             direction,

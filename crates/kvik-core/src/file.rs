@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kvik_config::Config;
-use kvik_stats::{Direction, Memory};
+use kvik_stats::{Direction, Memory, Start};
 use nix::errno::Errno;
 use nix::unistd::Whence;
 
@@ -342,14 +342,14 @@ impl FileHandle {
     }
 
     fn begin(&self, direction: Direction, offset: u64, len: u64) -> kvik_stats::Span {
-        kvik_stats::begin(
-            self.0.engine.backend(),
+        kvik_stats::begin(Start {
+            backend: self.0.engine.backend(),
             direction,
-            Memory::Host,
-            &self.0.name,
+            memory: Memory::Host,
+            source: &self.0.name,
             offset,
-            len,
-        )
+            size: len,
+        })
     }
 
     fn call(&self, len: u64, options: &ReadOptions) -> Result<Call> {

@@ -19,11 +19,18 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use kvik_stats::{Backend, Direction, Memory, Recorder, begin};
+//! use kvik_stats::{Backend, Direction, Memory, Recorder, Start, begin};
 //!
 //! let recorder = Recorder::start();
 //! let source: Arc<str> = "/data/a.bin".into();
-//! let span = begin(Backend::Posix, Direction::Read, Memory::Host, &source, 0, 4096);
+//! let span = begin(Start {
+//!     backend: Backend::Posix,
+//!     direction: Direction::Read,
+//!     memory: Memory::Host,
+//!     source: &source,
+//!     offset: 0,
+//!     size: 4096,
+//! });
 //! // ... the bytes are moved here ...
 //! span.finish(4096, true);
 //!
@@ -51,7 +58,7 @@ mod totals;
 
 pub use counter::Counter;
 pub use listener::{Listener, Listening, Span, begin, in_listener, listen};
-pub use operation::{Backend, Direction, Memory, Operation, Outcome};
+pub use operation::{Backend, Direction, Memory, Operation, Outcome, Start};
 pub use recorder::Recorder;
 pub use totals::{BackendTotals, Totals};
 

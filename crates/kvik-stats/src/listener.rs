@@ -9,7 +9,7 @@ use std::time::Instant;
 use arc_swap::ArcSwapOption;
 
 use crate::names;
-use crate::operation::{Backend, Direction, Memory, Operation, Outcome};
+use crate::operation::{Operation, Outcome, Start};
 
 /// Somebody who wants to hear of every logical operation of the process.
 ///
@@ -60,36 +60,22 @@ impl std::fmt::Debug for Listening {
     }
 }
 
-/// Reports that an operation starts: `size` bytes from `offset` of `source`. The returned span reports its end.
+/// Reports that an operation starts. The returned span reports its end.
 ///
 /// Call it once per call of the user, after the arguments were found good. While nobody listens it costs one relaxed load, and the
 /// span is empty.
 #[inline]
-pub fn begin(
-    backend: Backend,
-    direction: Direction,
-    memory: Memory,
-    source: &Arc<str>,
-    offset: u64,
-    size: u64,
-) -> Span {
+pub fn begin(start: Start<'_>) -> Span {
     // Relaxed is enough: whoever registered a listener before this call, in an order the caller can know of, is seen; and one
     // registered at the same time may miss this operation anyway.
     if LISTENING.load(Ordering::Relaxed) == 0 {
         return Span { active: None };
     }
-    begin_heard(backend, direction, memory, source, offset, size)
+    begin_heard(start)
 }
 
 #[cold]
-fn begin_heard(
-    backend: Backend,
-    direction: Direction,
-    memory: Memory,
-    source: &Arc<str>,
-    offset: u64,
-    size: u64,
-) -> Span {
+fn begin_heard(start: Start<'_>) -> Span {
     if in_listener() {
         return Span { active: None };
     }
@@ -98,12 +84,12 @@ fn begin_heard(
     };
     let operation = Operation {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-        backend,
-        direction,
-        memory,
-        source: Arc::clone(source),
-        offset,
-        size,
+        backend: start.backend,
+        direction: start.direction,
+        memory: start.memory,
+        source: Arc::clone(start.source),
+        offset: start.offset,
+        size: start.size,
         // After the list was read: so no listener hears of an operation older than itself.
         start: Instant::now(),
     };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{LISTENING, Listener, begin, in_listener, listen};
 use crate::names;
-use crate::operation::{Backend, Direction, Memory, Operation, Outcome};
+use crate::operation::{Backend, Direction, Memory, Operation, Outcome, Start};
 
 /// The list of listeners belongs to the process, so tests that use it take turns.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -50,14 +50,14 @@ impl Listener for Ear {
 }
 
 fn span(source: &str) -> super::Span {
-    begin(
-        Backend::Posix,
-        Direction::Read,
-        Memory::Host,
-        &Arc::from(source),
-        8,
-        16,
-    )
+    begin(Start {
+        backend: Backend::Posix,
+        direction: Direction::Read,
+        memory: Memory::Host,
+        source: &Arc::from(source),
+        offset: 8,
+        size: 16,
+    })
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn a_dropped_span_and_an_unwound_one_are_told_as_failures_once() {
 fn nothing_is_kept_or_counted_while_nobody_listens() {
     let _turn = alone();
     let source: Arc<str> = Arc::from("quiet");
-    let span = begin(
-        Backend::Posix,
-        Direction::Write,
-        Memory::Host,
-        &source,
-        0,
-        1,
-    );
+    let span = begin(Start {
+        backend: Backend::Posix,
+        direction: Direction::Write,
+        memory: Memory::Host,
+        source: &source,
+        offset: 0,
+        size: 1,
+    });
     assert!(span.active.is_none(), "an unheard span holds nothing");
     assert_eq!(Arc::strong_count(&source), 1, "and has not kept the name");
     let ear = Arc::new(Ear::default());

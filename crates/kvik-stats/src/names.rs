@@ -45,6 +45,7 @@ impl fmt::Display for Unit {
 
 /// Whether a metric's name and meaning may change between minor versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stability {
     /// Changes only with a major version.
     Stable,

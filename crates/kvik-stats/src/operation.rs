@@ -56,7 +56,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Which way the bytes went, seen from the caller.
+/// Which way the bytes went, seen from the caller. There is no third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From storage into memory.
@@ -75,8 +75,9 @@ impl Direction {
     }
 }
 
-/// Where the caller's memory is.
+/// Where the caller's memory is. Kinds of memory that both a CPU and a GPU reach may be told apart one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Memory {
     /// Memory of the process.
     Host,
@@ -92,6 +93,23 @@ impl Memory {
             Memory::Device => "DEVICE",
         }
     }
+}
+
+/// What a door says of an operation that starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Who is to move the bytes.
+    pub backend: Backend,
+    /// Read or write.
+    pub direction: Direction,
+    /// Host or device.
+    pub memory: Memory,
+    /// The path or URL, without secrets.
+    pub source: &'a Arc<str>,
+    /// First byte asked for, from the start of the file or object.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub size: u64,
 }
 
 /// What one call of the user asked for.

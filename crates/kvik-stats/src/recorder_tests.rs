@@ -7,12 +7,19 @@ use proptest::prelude::*;
 
 use super::Recorder;
 use crate::listener::tests::alone;
-use crate::operation::{Backend, Direction, Memory};
+use crate::operation::{Backend, Direction, Memory, Start};
 use crate::totals::Totals;
 use crate::{Span, begin};
 
 fn start(backend: Backend, direction: Direction, size: u64) -> Span {
-    begin(backend, direction, Memory::Host, &Arc::from("s"), 0, size)
+    begin(Start {
+        backend,
+        direction,
+        memory: Memory::Host,
+        source: &Arc::from("s"),
+        offset: 0,
+        size,
+    })
 }
 
 #[track_caller]
