@@ -52,7 +52,8 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether compatibility mode is on, that is, whether cuFile is left alone. The numbers are KvikIO's.
+    /// Whether compatibility mode is on, that is, whether cuFile is left alone. The numbers are KvikIO's, whose three they
+    /// stay.
     CompatMode {
         /// cuFile, or an error that names the check that failed.
         Off = 0: "off" | "false" | "no" | "0",
@@ -76,7 +77,8 @@ words! {
 }
 
 words! {
-    /// Which machinery fetches remote ranges. The numbers are KvikIO's.
+    /// Which machinery fetches remote ranges. The numbers are KvikIO's; there may be more.
+    #[non_exhaustive]
     RemoteIoBackend {
         /// One blocking request per task, on the threads of the pool.
         EasyThreadpool = 0: "easy_threadpool",
@@ -86,7 +88,8 @@ words! {
 }
 
 words! {
-    /// What the next event loop is given. The numbers are KvikIO's.
+    /// What the next event loop is given. The numbers are KvikIO's; there may be more.
+    #[non_exhaustive]
     RemoteReactorDispatch {
         /// Each chunk of a read.
         PerChunk = 0: "per_chunk",
@@ -96,7 +99,8 @@ words! {
 }
 
 words! {
-    /// How serious an event must be to be logged, least serious first.
+    /// How serious an event must be to be logged, least serious first. The scale is complete: it begins with everything and
+    /// ends with nothing.
     #[derive(PartialOrd, Ord)]
     LogLevel {
         /// Everything.

@@ -5,8 +5,8 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kvik_config::{ByteSize, Config, Layer};
 use kvik_core::corridor::Scratch;

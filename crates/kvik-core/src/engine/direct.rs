@@ -189,12 +189,7 @@ impl Engine for DirectEngine {
 }
 
 impl DirectEngine {
-    fn fill(
-        &self,
-        scratch: &LaneScratch,
-        window: &mut FillWindow<'_>,
-        offset: u64,
-    ) -> Result<()> {
+    fn fill(&self, scratch: &LaneScratch, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {
             return posix::fill(buffered, window, offset);

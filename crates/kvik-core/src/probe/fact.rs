@@ -64,7 +64,7 @@ impl<T: fmt::Display> fmt::Display for Fact<T> {
     }
 }
 
-/// Whether something can be used, and if not, why.
+/// Whether something can be used, and if not, why. There is no third: what is not known cannot be used, for that reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(into = "Answer"))]
 pub enum Support {

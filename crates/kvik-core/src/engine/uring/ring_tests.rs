@@ -51,7 +51,9 @@ fn a_ring_whose_descriptor_was_replaced_is_given_up_and_leaves_the_descriptor_al
     assert!(unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0, "closed");
 
     // The next lane has a ring of its own.
-    let engine = for_kind(EngineKind::Uring, &file, ByteSize::mib(16)).unwrap().unwrap();
+    let engine = for_kind(EngineKind::Uring, &file, ByteSize::mib(16))
+        .unwrap()
+        .unwrap();
     let mut lane = engine.lane().unwrap();
     let task = Task {
         index: 0,
