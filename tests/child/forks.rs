@@ -3,13 +3,12 @@
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use kvik::{ByteSize, ErrorKind, FileHandle, ReadOptions, ThreadPool};
-use kvik_tests::engine::{Gate, Scripted, Step};
+use kvik_tests::engine::{Gate, Scripted};
 use kvik_tests::os::forked;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
 
@@ -76,12 +75,7 @@ pub(crate) fn child_works(args: &[String]) {
 /// `forked-pending`: what the parent has in flight is `Forked` in the child, at once.
 pub(crate) fn pending() {
     let gate = Gate::new();
-    let wait = Arc::clone(&gate);
-    let call = Scripted::new(move |_| {
-        wait.pass();
-        Step::Move
-    })
-    .call(1, 4096);
+    let call = Scripted::behind(&gate).call(1, 4096);
     let in_flight = call.submit_read(vec![UNTOUCHED; 8192], 0);
     let queued = call.submit_read(vec![UNTOUCHED; 4096], 4096);
     gate.wait_for(1);

@@ -7,7 +7,7 @@ use kvik_tests::child::Child;
 use kvik_tests::faults::Shim;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
-use crate::{BINARY, child};
+use crate::{BINARY, child, says};
 
 const LEN: usize = 1_000_003;
 
@@ -33,16 +33,6 @@ fn read(shim: &Shim, rules: &str, threads: u64, task_size: &str) -> Read {
     Read {
         said,
         target: std::fs::read(out).unwrap(),
-    }
-}
-
-#[track_caller]
-fn says(said: &str, lines: &[&str]) {
-    for line in lines {
-        assert!(
-            said.lines().any(|found| found == *line),
-            "`{line}` is not in:\n{said}"
-        );
     }
 }
 

@@ -10,6 +10,8 @@ use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
 
+use crate::cut;
+
 #[test]
 fn local_files_on_xfs_pass_the_exam() {
     let mount = Mount::new(Kind::Xfs, 512 << 20);
@@ -71,9 +73,7 @@ fn fills_up(mount: &Mount, room: Option<u64>) {
     for threads in [1, 4] {
         let path = mount.path().join("full");
         let full = FileHandle::create(&path).unwrap();
-        let options = ReadOptions::new()
-            .num_threads(threads)
-            .task_size(ByteSize::kib(100));
+        let options = cut(threads, 100 << 10);
         let error = full.write_at_with(&source, 0, &options).unwrap_err();
         assert_eq!(
             (error.kind(), error.os_error()),
@@ -115,9 +115,7 @@ fn a_block_device_is_read_and_written_like_a_file_and_its_length_is_its_capacity
     let truth = pattern(1, 0, len);
     assert_same(&handle.read_to_end(0).unwrap(), &truth);
 
-    let options = ReadOptions::new()
-        .num_threads(3)
-        .task_size(ByteSize::kib(64));
+    let options = cut(3, 64 << 10);
     let mut target = vec![UNTOUCHED; 1 << 20];
     let offset = len - 500_001;
     assert_eq!(

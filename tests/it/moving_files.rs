@@ -5,8 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kvik::{ByteSize, EngineKind, EnginePreference, FileHandle, ReadAtExt, ReadOptions};
+use kvik::{EngineKind, EnginePreference, FileHandle, ReadAtExt, ReadOptions};
 use kvik_tests::pattern::{assert_same, pattern};
+
+use crate::cut;
 
 /// Runs `change` again and again on another thread while `read` runs `rounds` times.
 fn meanwhile(rounds: usize, mut change: impl FnMut(usize) + Send, mut read: impl FnMut(usize)) {
@@ -31,12 +33,8 @@ fn meanwhile(rounds: usize, mut change: impl FnMut(usize) + Send, mut read: impl
 fn ways(round: usize) -> ReadOptions {
     match round % 3 {
         0 => ReadOptions::new(),
-        1 => ReadOptions::new()
-            .num_threads(3)
-            .task_size(ByteSize::new(4097)),
-        _ => ReadOptions::new()
-            .num_threads(8)
-            .task_size(ByteSize::kib(4)),
+        1 => cut(3, 4097),
+        _ => cut(8, 4 << 10),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Offsets beyond 2 GiB, at the largest there is, and past it: 32-bit arithmetic and sums that wrap break here.
 
-use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
+use kvik::{ErrorKind, FileHandle, ReadAtExt, ReadOptions};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+use crate::{cut, read_write};
 
 const LAST: u64 = i64::MAX as u64;
 
@@ -15,9 +17,7 @@ fn a_sparse_file_is_read_and_written_beyond_2_4_and_100_gib() {
         .create(true)
         .open(&path)
         .unwrap();
-    let cut = ReadOptions::new()
-        .num_threads(4)
-        .task_size(ByteSize::kib(64));
+    let cut = cut(4, 64 << 10);
     let places = [(2u64 << 30) - 300_000, (4 << 30) - 300_000, 100 << 30];
     for (seed, offset) in (1..).zip(places) {
         assert_eq!(
@@ -61,9 +61,7 @@ fn a_sparse_file_is_read_and_written_beyond_2_4_and_100_gib() {
 fn reads_at_and_beyond_the_largest_offset_are_reads_past_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let handle = FileHandle::open(file(folder.path(), "small", 1, 10_000)).unwrap();
-    let cut = ReadOptions::new()
-        .num_threads(2)
-        .task_size(ByteSize::new(511));
+    let cut = cut(2, 511);
     for options in [&ReadOptions::new(), &cut] {
         for offset in [
             LAST - 4096,
@@ -124,14 +122,8 @@ fn reading_to_the_end_from_anywhere_past_it_gives_nothing() {
 fn writes_that_no_file_can_hold_are_refused_and_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "small", 1, 10_000);
-    let handle = FileHandle::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .unwrap();
-    let cut = ReadOptions::new()
-        .num_threads(2)
-        .task_size(ByteSize::new(511));
+    let handle = read_write(&path);
+    let cut = cut(2, 511);
     for options in [&ReadOptions::new(), &cut] {
         for offset in [LAST - 4095, LAST, u64::MAX - 4095, u64::MAX] {
             let error = handle
@@ -190,11 +182,7 @@ fn writes_that_no_file_can_hold_are_refused_and_change_nothing() {
 fn a_file_that_no_memory_can_hold_is_out_of_memory() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = file(folder.path(), "vast", 1, 10_000);
-    let handle = FileHandle::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .unwrap();
+    let handle = read_write(&path);
     for len in [1 << 47, LAST] {
         handle.set_len(len).unwrap();
         assert_eq!(handle.len().unwrap(), len);

@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, mpsc};
 
 use kvik::stats::{Listener, Operation, Outcome, listen};
-use kvik::{ByteSize, FileHandle, ReadOptions, ThreadPool};
+use kvik::{FileHandle, ReadOptions, ThreadPool};
 use kvik_tests::child::Child;
 use kvik_tests::pattern::{assert_same, file, pattern};
 
-use crate::{BINARY, child};
+use crate::{BINARY, child, cut};
 
 #[test]
 fn a_forked_child_reads_and_writes_with_threads_of_its_own() {
@@ -47,9 +47,7 @@ impl Listener for FromInside {
         if operation.source.ends_with("outer") {
             self.pool.grow(self.pool.threads() + 3).unwrap();
             let mut target = vec![0; 300_000];
-            let cut = ReadOptions::new()
-                .num_threads(3)
-                .task_size(ByteSize::kib(4));
+            let cut = cut(3, 4 << 10);
             self.other.read_at_with(&mut target, 0, &cut).unwrap();
             let thread = std::thread::current().name().unwrap_or_default().to_owned();
             self.done.send((thread, target)).unwrap();

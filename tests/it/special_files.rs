@@ -6,11 +6,11 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kvik::{ByteSize, ErrorKind, FileHandle, ReadAtExt, ReadOptions};
+use kvik::{ErrorKind, FileHandle, ReadAtExt, ReadOptions};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same};
 use nix::sys::stat::Mode;
 
-use crate::child;
+use crate::{child, cut};
 
 #[track_caller]
 fn refused(path: &Path, kind: ErrorKind) {
@@ -50,12 +50,7 @@ fn files_that_say_they_are_empty_are_read_to_where_their_content_ends() {
         assert_same(&file.read_to_end(5).unwrap(), &truth[5..]);
         assert_eq!(file.read_to_end(1 << 20).unwrap(), b"");
         let mut target = vec![UNTOUCHED; 100_000];
-        for options in [
-            ReadOptions::new(),
-            ReadOptions::new()
-                .num_threads(3)
-                .task_size(ByteSize::new(100)),
-        ] {
+        for options in [ReadOptions::new(), cut(3, 100)] {
             assert_eq!(
                 file.read_at_with(&mut target, 0, &options).unwrap(),
                 truth.len(),
@@ -96,9 +91,7 @@ fn a_proc_file_of_many_pages_is_read_whole_by_many_threads() {
     let file = FileHandle::open(&path).unwrap();
     let read = file.read_to_end(0);
     let mut target = vec![UNTOUCHED; 2_000_000];
-    let cut = ReadOptions::new()
-        .num_threads(4)
-        .task_size(ByteSize::new(10_007));
+    let cut = cut(4, 10_007);
     let count = file.read_at_with(&mut target, 0, &cut);
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
@@ -157,9 +150,7 @@ fn devices_without_an_end_give_and_take_what_is_asked() {
         .write(true)
         .open("/dev/null")
         .unwrap();
-    let cut = ReadOptions::new()
-        .num_threads(4)
-        .task_size(ByteSize::kib(64));
+    let cut = cut(4, 64 << 10);
     for options in [ReadOptions::new(), cut] {
         let mut target = vec![UNTOUCHED; 3_000_001];
         assert_eq!(null.read_at_with(&mut target, 0, &options).unwrap(), 0);

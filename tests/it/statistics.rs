@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use kvik::stats::{Direction, Listener, Operation, Outcome, listen};
-use kvik::{ByteSize, FileHandle, ReadOptions};
 use kvik_tests::engine::{Scripted, Step};
 use kvik_tests::pattern::{file, pattern};
 
-use crate::child;
+use crate::{child, cut, read_write};
 
 #[derive(Default)]
 struct Ledger(Mutex<HashMap<u64, Row>>);
@@ -55,14 +54,8 @@ impl Listener for Ledger {
 fn every_operation_reports_its_start_and_its_end_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "told", 1, 1_000_000);
-    let handle = FileHandle::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .unwrap();
-    let cut = ReadOptions::new()
-        .num_threads(3)
-        .task_size(ByteSize::kib(16));
+    let handle = read_write(&path);
+    let cut = cut(3, 16 << 10);
     let ledger = Arc::new(Ledger::default());
     let listening = listen(Arc::clone(&ledger) as Arc<dyn Listener>);
     let mut expected = Vec::new();

@@ -31,6 +31,16 @@ impl Scripted {
         Scripted(Box::new(script))
     }
 
+    /// An engine whose tasks come to `gate`, and move all their bytes when it opens.
+    #[must_use]
+    pub fn behind(gate: &Arc<Gate>) -> Scripted {
+        let gate = Arc::clone(gate);
+        Scripted::new(move |_| {
+            gate.pass();
+            Step::Move
+        })
+    }
+
     /// A call on it, with a pool of its own.
     #[must_use]
     pub fn call(self, threads: usize, task_size: u64) -> Call {

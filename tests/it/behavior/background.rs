@@ -57,13 +57,9 @@ fn wait_gives_the_same_result_again_and_again() {
 #[test]
 fn wait_timeout_returns_none_and_the_transfer_goes_on() {
     let gate = Gate::new();
-    let wait = Arc::clone(&gate);
-    let pending = Scripted::new(move |_| {
-        wait.pass();
-        Step::Move
-    })
-    .call(2, 4096)
-    .submit_read(vec![0; 8192], 0);
+    let pending = Scripted::behind(&gate)
+        .call(2, 4096)
+        .submit_read(vec![0; 8192], 0);
     for _ in 0..3 {
         assert!(pending.wait_timeout(Duration::from_millis(5)).is_none());
         assert!(!pending.is_done());
@@ -121,12 +117,7 @@ fn a_pending_is_a_future_that_any_executor_can_await() {
 #[test]
 fn cancel_stops_what_has_not_started_and_says_how_far_it_came() {
     let gate = Gate::new();
-    let wait = Arc::clone(&gate);
-    let call = Scripted::new(move |_| {
-        wait.pass();
-        Step::Move
-    })
-    .call(1, 4096);
+    let call = Scripted::behind(&gate).call(1, 4096);
     let pending = call.submit_read(vec![UNTOUCHED; 40_960], 0);
     let queued = call.submit_read(vec![UNTOUCHED; 4096], 0);
     gate.wait_for(1);
@@ -222,12 +213,7 @@ fn a_deadline_that_passes_is_timed_out_with_what_was_done() {
 
     // Passed while a task is under way: that one ends, none starts after it.
     let gate = Gate::new();
-    let wait = Arc::clone(&gate);
-    let mut call = Scripted::new(move |_| {
-        wait.pass();
-        Step::Move
-    })
-    .call(1, 4096);
+    let mut call = Scripted::behind(&gate).call(1, 4096);
     call.deadline = Some(Instant::now() + Duration::from_millis(200));
     let pending = call.submit_read(vec![UNTOUCHED; 40_960], 0);
     // On a machine that is so slow that nothing started in time, the rest holds as well.

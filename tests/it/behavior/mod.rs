@@ -12,9 +12,11 @@ mod writing;
 
 use std::path::PathBuf;
 
-use kvik::{ByteSize, FileHandle, ReadOptions};
+use kvik::FileHandle;
 use kvik_tests::pattern::file;
 use tempfile::TempDir;
+
+use crate::{cut, read_write};
 
 const LEN: usize = 1_000_000;
 
@@ -22,16 +24,6 @@ const LEN: usize = 1_000_000;
 fn fixture() -> (TempDir, PathBuf, FileHandle) {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "file", 1, LEN);
-    let handle = FileHandle::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .unwrap();
+    let handle = read_write(&path);
     (folder, path, handle)
-}
-
-fn cut(threads: usize, task_size: u64) -> ReadOptions {
-    ReadOptions::new()
-        .num_threads(threads)
-        .task_size(ByteSize::new(task_size))
 }

@@ -122,12 +122,7 @@ fn num_threads_caps_the_tasks_of_a_call_and_the_pool_only_grows() {
 
     // Three of ten tasks at a time, whatever the pool could do.
     let gate = Gate::new();
-    let wait = Arc::clone(&gate);
-    let mut call = Scripted::new(move |_| {
-        wait.pass();
-        Step::Move
-    })
-    .call(3, 16);
+    let mut call = Scripted::behind(&gate).call(3, 16);
     call.pool = pool.clone();
     let pending = call.submit_read(vec![0; 160], 0);
     gate.wait_for(3);

@@ -6,10 +6,11 @@ mod refusals;
 use std::path::Path;
 
 use kvik::{
-    ByteSize, Config, DirectIo, EngineKind, EnginePreference, FileHandle, Layer, ReadOptions,
-    Residency,
+    Config, DirectIo, EngineKind, EnginePreference, FileHandle, Layer, ReadOptions, Residency,
 };
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+use crate::cut;
 
 const LEN: usize = 1_000_003;
 
@@ -57,12 +58,6 @@ impl Aligned {
         assert_all(&self.bytes[..self.start], UNTOUCHED);
         assert_all(&self.bytes[self.start + len..], UNTOUCHED);
     }
-}
-
-fn cut(threads: usize, task_size: u64) -> ReadOptions {
-    ReadOptions::new()
-        .num_threads(threads)
-        .task_size(ByteSize::new(task_size))
 }
 
 /// DeepSpeed#1070: the last part that is not a multiple of the block is silently not written.

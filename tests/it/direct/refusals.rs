@@ -8,7 +8,7 @@ use kvik_tests::faults::Shim;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
 use super::{LEN, cut, folder};
-use crate::child;
+use crate::{child, says};
 
 /// kvikio#125, kvikio#126: a file system without direct mode makes open fail.
 #[test]
@@ -79,16 +79,6 @@ fn read(path: &Path, out: &Path, task_size: &str) -> Child {
         .number(2)
         .arg(task_size)
         .arg(out)
-}
-
-#[track_caller]
-fn says(said: &str, lines: &[&str]) {
-    for line in lines {
-        assert!(
-            said.lines().any(|found| found == *line),
-            "`{line}` is not in:\n{said}"
-        );
-    }
 }
 
 #[test]
