@@ -1,102 +1,23 @@
 //! One error for all doors: what was being done, to what, how far it came, why it stopped, and what to do next.
 
+mod kind;
+mod place;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use nix::errno::Errno;
+
+pub use kind::ErrorKind;
+pub use place::{Op, Place};
 
 /// `Result` with the [`Error`] of all kvik crates.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Cause = Arc<dyn std::error::Error + Send + Sync>;
-
-/// What went wrong, as far as a program may want to decide on it. The text of the [`Error`] has the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// No such file. Nothing was moved.
-    NotFound,
-    /// The operating system refuses it to this user, or the handle was not opened for it.
-    PermissionDenied,
-    /// The file was to be created anew and is there already.
-    AlreadyExists,
-    /// A directory was named where a file is needed.
-    IsADirectory,
-    /// A FIFO, socket or terminal: it has no offsets to read at.
-    NotSeekable,
-    /// The data ended before the range asked for did.
-    UnexpectedEof,
-    /// The file system, the quota or the file size limit is exhausted.
-    StorageFull,
-    /// The limit of open descriptors of the process or the machine is reached.
-    TooManyOpenFiles,
-    /// Memory, or a limit on locked memory or threads, is exhausted.
-    OutOfMemory,
-    /// The deadline of the call passed. What had not started was cancelled.
-    TimedOut,
-    /// The transfer was cancelled by its owner.
-    Cancelled,
-    /// The object changed while it was being read; the bytes in the target are not to be used.
-    Changed,
-    /// The kernel, the file system or this build cannot do it.
-    Unsupported,
-    /// cuFile was required and is not usable here; the text names the check that failed.
-    GdsUnavailable,
-    /// The arguments contradict each other. Fix the call; trying again cannot help.
-    Misuse,
-    /// A setting holds a value that cannot be used; the text names it and where it came from.
-    Config,
-    /// The transfer or pool belongs to the process from which this one was forked.
-    Forked,
-    /// The device or the operating system reports a failure that has no kind of its own.
-    Io,
-    /// A fault of kvik itself, a panic in a worker for instance. Please report it.
-    Internal,
-}
-
-/// The operation during which an [`Error`] arose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Op {
-    /// Opening a file.
-    Open,
-    /// Reading a range.
-    Read,
-    /// Writing a range.
-    Write,
-    /// Making written data durable.
-    Sync,
-    /// Setting the length of a file.
-    SetLen,
-    /// Asking for facts about a file or the machine.
-    Inspect,
-    /// Dropping the cached pages of a file.
-    DropCache,
-    /// Dropping the page cache of the machine.
-    DropSystemCache,
-    /// Getting memory from the system.
-    Allocate,
-    /// Starting threads.
-    Start,
-    /// Resolving settings.
-    Configure,
-}
-
-/// Where an operation took place.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Place {
-    /// A file by its path.
-    File(Arc<Path>),
-    /// A file by its descriptor.
-    Descriptor(i32),
-    /// Memory of the process.
-    Memory,
-}
 
 /// The error of all kvik crates.
 ///
@@ -147,7 +68,7 @@ impl Error {
     #[must_use]
     pub(crate) fn os(op: Op, errno: Errno) -> Error {
         let why = format!("{} ({errno:?})", errno.desc());
-        let mut error = Error::new(kind_of(errno), op, why);
+        let mut error = Error::new(kind::of_errno(errno), op, why);
         error.0.errno = Some(errno);
         error.because(io::Error::from(errno))
     }
@@ -252,17 +173,7 @@ impl Error {
     /// The next step that the text ends with, for the kinds that have one.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
-        Some(match self.0.kind {
-            ErrorKind::IsADirectory => "name a file inside it",
-            ErrorKind::StorageFull => "free space or raise the quota, then run it again",
-            ErrorKind::TooManyOpenFiles => "close files or raise the limit (ulimit -n)",
-            ErrorKind::OutOfMemory => "free memory or raise the limit, then run it again",
-            ErrorKind::Changed => "read it again once nobody writes to it",
-            ErrorKind::GdsUnavailable => "set `compat_mode` to `auto` or `on`",
-            ErrorKind::Forked => "open files and start transfers after the fork",
-            ErrorKind::Internal => "please report this as a bug of kvik",
-            _ => return None,
-        })
+        self.0.kind.advice()
     }
 }
 
@@ -309,87 +220,8 @@ impl From<kvik_config::ConfigError> for Error {
 
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
-        let kind = match error.kind() {
-            ErrorKind::NotFound => io::ErrorKind::NotFound,
-            ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
-            ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
-            ErrorKind::IsADirectory => io::ErrorKind::IsADirectory,
-            ErrorKind::NotSeekable => io::ErrorKind::NotSeekable,
-            ErrorKind::UnexpectedEof => io::ErrorKind::UnexpectedEof,
-            ErrorKind::StorageFull => io::ErrorKind::StorageFull,
-            ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
-            ErrorKind::TimedOut => io::ErrorKind::TimedOut,
-            ErrorKind::Unsupported | ErrorKind::GdsUnavailable => io::ErrorKind::Unsupported,
-            ErrorKind::Misuse | ErrorKind::Config => io::ErrorKind::InvalidInput,
-            _ => io::ErrorKind::Other,
-        };
+        let kind = kind::io_kind_of(error.kind());
         io::Error::new(kind, error)
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    /// The name of the kind, as in the code.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Op::Open => "open",
-            Op::Read => "read",
-            Op::Write => "write",
-            Op::Sync => "sync",
-            Op::SetLen => "set the length of",
-            Op::Inspect => "inspect",
-            Op::DropCache => "drop the cache of",
-            Op::DropSystemCache => "drop the system page cache",
-            Op::Allocate => "allocate",
-            Op::Start => "start threads",
-            Op::Configure => "settings",
-        })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // Control characters are escaped: a file name must not be able to forge a line of a log.
-            Place::File(path) => {
-                path.to_string_lossy()
-                    .chars()
-                    .try_for_each(|c| match c.is_control() {
-                        true => write!(f, "{}", c.escape_default()),
-                        false => write!(f, "{c}"),
-                    })
-            }
-            Place::Descriptor(fd) => write!(f, "descriptor {fd}"),
-            Place::Memory => f.write_str("memory"),
-        }
-    }
-}
-
-impl From<&Path> for Place {
-    fn from(path: &Path) -> Place {
-        Place::File(path.into())
-    }
-}
-
-fn kind_of(errno: Errno) -> ErrorKind {
-    match errno {
-        Errno::ENOENT | Errno::ENOTDIR => ErrorKind::NotFound,
-        Errno::EACCES | Errno::EPERM | Errno::EROFS | Errno::EBADF => ErrorKind::PermissionDenied,
-        Errno::EEXIST => ErrorKind::AlreadyExists,
-        Errno::EISDIR => ErrorKind::IsADirectory,
-        Errno::ESPIPE | Errno::ENXIO => ErrorKind::NotSeekable,
-        Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG => ErrorKind::StorageFull,
-        Errno::EMFILE | Errno::ENFILE => ErrorKind::TooManyOpenFiles,
-        Errno::ENOMEM => ErrorKind::OutOfMemory,
-        Errno::ETIMEDOUT => ErrorKind::TimedOut,
-        Errno::EOPNOTSUPP | Errno::ENOSYS => ErrorKind::Unsupported,
-        Errno::EINVAL | Errno::ENAMETOOLONG | Errno::ELOOP => ErrorKind::Misuse,
-        _ => ErrorKind::Io,
     }
 }
 
@@ -397,6 +229,7 @@ fn kind_of(errno: Errno) -> ErrorKind {
 mod tests {
     use super::*;
     use std::error::Error as _;
+    use std::path::Path;
 
     #[track_caller]
     fn check(error: Error, text: &str) {
@@ -431,12 +264,6 @@ mod tests {
             .at(&Place::Descriptor(7)),
             "read descriptor 7: the task size must be positive",
         );
-    }
-
-    #[test]
-    fn a_file_name_cannot_forge_a_line_of_a_log() {
-        let place = Place::from(Path::new("a\nb\x1b[2J"));
-        assert_eq!(place.to_string(), "a\\nb\\u{1b}[2J");
     }
 
     #[test]

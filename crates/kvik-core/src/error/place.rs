@@ -1,0 +1,98 @@
+//! What was being done when an error arose, and where.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The operation during which an [`Error`] arose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Op {
+    /// Opening a file.
+    Open,
+    /// Reading a range.
+    Read,
+    /// Writing a range.
+    Write,
+    /// Making written data durable.
+    Sync,
+    /// Setting the length of a file.
+    SetLen,
+    /// Asking for facts about a file or the machine.
+    Inspect,
+    /// Dropping the cached pages of a file.
+    DropCache,
+    /// Dropping the page cache of the machine.
+    DropSystemCache,
+    /// Getting memory from the system.
+    Allocate,
+    /// Starting threads.
+    Start,
+    /// Resolving settings.
+    Configure,
+}
+
+/// Where an operation took place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// A file by its path.
+    File(Arc<Path>),
+    /// A file by its descriptor.
+    Descriptor(i32),
+    /// Memory of the process.
+    Memory,
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Op::Open => "open",
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Sync => "sync",
+            Op::SetLen => "set the length of",
+            Op::Inspect => "inspect",
+            Op::DropCache => "drop the cache of",
+            Op::DropSystemCache => "drop the system page cache",
+            Op::Allocate => "allocate",
+            Op::Start => "start threads",
+            Op::Configure => "settings",
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Control characters are escaped: a file name must not be able to forge a line of a log.
+            Place::File(path) => {
+                path.to_string_lossy()
+                    .chars()
+                    .try_for_each(|c| match c.is_control() {
+                        true => write!(f, "{}", c.escape_default()),
+                        false => write!(f, "{c}"),
+                    })
+            }
+            Place::Descriptor(fd) => write!(f, "descriptor {fd}"),
+            Place::Memory => f.write_str("memory"),
+        }
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Place {
+        Place::File(path.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_cannot_forge_a_line_of_a_log() {
+        let place = Place::from(Path::new("a\nb\x1b[2J"));
+        assert_eq!(place.to_string(), "a\\nb\\u{1b}[2J");
+    }
+}
