@@ -68,7 +68,7 @@ macro_rules! settings {
                 effect: Effect::Planned,
                 rule: Rule::any(),
             }
-            /// The size of one staging buffer between a file and device memory or a direct read.
+            /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such blocks, and what finds none goes without.
             BounceBufferSize bounce_buffer_size: ByteSize {
                 variables: &["KVIK_BOUNCE_BUFFER_SIZE", "KVIKIO_BOUNCE_BUFFER_SIZE"],
                 default: "16 MiB",

@@ -202,14 +202,23 @@ pub struct ScratchMemory {
     pub kept: u64,
 }
 
-/// How much scratch memory the process has.
+/// How much scratch memory the process has: blocks between files and targets that cannot be filled in place, or not as fast.
+/// All of it together is at most 16 times the largest `bounce_buffer_size` in use.
 #[must_use]
 pub fn scratch_memory() -> ScratchMemory {
     let (lent, kept) = budget().bytes();
     ScratchMemory { lent, kept }
 }
 
-/// Gives scratch memory that is not in use to the system; returns how many bytes that were.
+/// Gives scratch memory that is not in use to the system; returns how many bytes that were. The next transfer that needs some
+/// takes it from the system again.
+///
+/// # Example: after a phase of much reading
+/// ```
+/// let before = kvik_core::scratch_memory();
+/// assert!(kvik_core::free_scratch_memory() >= before.kept);
+/// assert_eq!(kvik_core::scratch_memory().kept, 0);
+/// ```
 pub fn free_scratch_memory() -> u64 {
     budget().free()
 }

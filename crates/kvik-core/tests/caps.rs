@@ -1,5 +1,6 @@
 //! Settings that cap memory and pieces: scratch memory was once each thread's own, without a limit that anybody kept.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a panic here is a failed test")]
 
 mod support;
 

@@ -16,10 +16,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use kvik_config::ByteSize;
+use kvik_config::{ByteSize, Config};
 use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
@@ -29,7 +28,7 @@ use super::{Engine, Lane, blocking};
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
 use file::Direct;
-use scratch::LaneScratch;
+use scratch::with_scratch;
 use split::{ReadRules, ReadStep, WriteParts, read_step, write_parts};
 
 pub(crate) use file::DirectFile;
@@ -43,19 +42,21 @@ pub(crate) struct DirectEngine {
     read: Wish,
     write: Wish,
     edges: Edges,
-    scratch: u64,
+    // The setting of that name.
+    bounce_buffer_size: ByteSize,
 }
 
 /// The engine for a caller who takes no other.
 ///
 /// # Errors
 /// The file has no direct I/O; the text names the flag and the file system.
-pub(super) fn only(file: Arc<File>, bounce_buffer_size: ByteSize) -> Result<Arc<dyn Engine>> {
+pub(super) fn only(file: Arc<File>, config: &Config) -> Result<Arc<dyn Engine>> {
     let file = Arc::new(DirectFile::new(file));
     file.insist()?;
     let engine = DirectEngine::new(file, Wish::Must, Wish::Must);
+    let bounce_buffer_size = config.bounce_buffer_size()?;
     Ok(Arc::new(
-        engine.limited(Edges::default(), bounce_buffer_size.bytes()),
+        engine.limited(Edges::default(), bounce_buffer_size),
     ))
 }
 
@@ -66,17 +67,17 @@ impl DirectEngine {
             read,
             write,
             edges: Edges::default(),
-            scratch: scratch::SIZE as u64,
+            bounce_buffer_size: ByteSize::new(scratch::SIZE as u64),
         }
     }
 
-    /// With what may be done at the edges of a read, and with blocks of scratch memory of no more than `scratch` bytes, of
-    /// which the process has a number (see `budget.rs`). What needs one and gets none goes through the page cache.
+    /// With what may be done at the edges of a read, and with scratch memory in blocks of no more than `bounce_buffer_size`.
+    /// What needs a block and gets none, because it is to be larger or all are lent, goes through the page cache.
     #[must_use]
-    pub(crate) fn limited(self, edges: Edges, scratch: u64) -> DirectEngine {
+    pub(crate) fn limited(self, edges: Edges, bounce_buffer_size: ByteSize) -> DirectEngine {
         DirectEngine {
             edges,
-            scratch,
+            bounce_buffer_size,
             ..self
         }
     }
@@ -101,18 +102,12 @@ impl DirectEngine {
 
     /// How much of the scratch is used, in whole blocks.
     fn room(&self, block: u64) -> u64 {
-        let scratch = self.scratch.min(scratch::SIZE as u64);
+        let scratch = self.bounce_buffer_size.bytes().min(scratch::SIZE as u64);
         (scratch - scratch % block).max(block)
     }
 
     /// Writes whole pages past the page cache.
-    fn drain_body(
-        &self,
-        direct: &Direct,
-        scratch: &LaneScratch,
-        bytes: &[u8],
-        offset: u64,
-    ) -> (usize, Option<Error>) {
+    fn drain_body(&self, direct: &Direct, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
         let alignment = &direct.alignment;
         let room = self.room(alignment.write) as usize;
         let mut moved = 0;
@@ -134,13 +129,12 @@ impl DirectEngine {
             let wrote = if in_place {
                 direct.file.write_at(rest, at)
             } else {
-                let lent = scratch.with(asked, |scratch| {
+                let lent = with_scratch(self.bounce_buffer_size, asked, |scratch| {
                     scratch.copy_from_slice(&rest[..asked]);
                     direct.file.write_at(scratch, at)
                 });
                 match lent {
                     Ok(Some(wrote)) => wrote,
-                    // Scratch memory is never waited for.
                     Ok(None) => return give_way(moved),
                     Err(error) => return (moved, Some(error)),
                 }
@@ -179,17 +173,15 @@ impl Engine for DirectEngine {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let scratch = Rc::new(LaneScratch::new(ByteSize::new(self.scratch)));
-        let same = Rc::clone(&scratch);
         Ok(blocking::lane(
-            move |window, offset| self.fill(&scratch, window, offset),
-            move |bytes, offset| self.drain(&same, bytes, offset),
+            |window, offset| self.fill(window, offset),
+            |bytes, offset| self.drain(bytes, offset),
         ))
     }
 }
 
 impl DirectEngine {
-    fn fill(&self, scratch: &LaneScratch, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {
             return posix::fill(buffered, window, offset);
@@ -219,12 +211,11 @@ impl DirectEngine {
                     (asked, window.pread_some(fd, piece.start, asked))
                 }
                 ReadStep::Through { block, wanted } => {
-                    let file = &direct.file;
-                    match scratch.with(length(&block), |scratch| {
-                        through(file, window, scratch, &block, &wanted)
-                    })? {
+                    let lent = with_scratch(self.bounce_buffer_size, length(&block), |scratch| {
+                        through(&direct.file, window, scratch, &block, &wanted)
+                    });
+                    match lent? {
                         Some(got) => (length(&block), got),
-                        // Scratch memory is never waited for.
                         None => return posix::fill(buffered, window, offset),
                     }
                 }
@@ -250,7 +241,7 @@ impl DirectEngine {
         Ok(())
     }
 
-    fn drain(&self, scratch: &LaneScratch, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+    fn drain(&self, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
         let buffered = self.file.buffered();
         let direct = match self.direct(self.write) {
             Ok(Some(direct)) => direct,
@@ -262,7 +253,7 @@ impl DirectEngine {
         let of = |part: &Range<u64>| &bytes[(part.start - offset) as usize..][..length(part)];
         // The body first, while the pages beside it are not dirty by our doing. A tail alone makes the file longer than
         // whole pages, so its length is exact.
-        let (body_moved, body_error) = self.drain_body(direct, scratch, of(&body), body.start);
+        let (body_moved, body_error) = self.drain_body(direct, of(&body), body.start);
         let (head_moved, head_error) = posix::drain(buffered, of(&head), head.start);
         if head_error.is_some() {
             return (head_moved, head_error);
@@ -275,7 +266,8 @@ impl DirectEngine {
     }
 }
 
-/// Reads `block` past the page cache, and puts what lies in `wanted` into the window; returns the count of the read.
+/// Reads `block` past the page cache into as much scratch, and puts what lies in `wanted` into the window; returns the count
+/// of the read.
 fn through(
     file: &File,
     window: &mut FillWindow<'_>,

@@ -18,11 +18,11 @@ use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
-use kvik_config::ByteSize;
+use kvik_config::Config;
 use kvik_stats::Backend;
 
 use crate::corridor::{Task, Window};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use or_else::OrElse;
 use uring::Uring;
 
@@ -79,17 +79,20 @@ impl fmt::Display for EngineKind {
 pub(crate) fn for_kind(
     kind: EngineKind,
     file: &Arc<File>,
-    bounce_buffer_size: ByteSize,
+    config: &Config,
 ) -> Option<Result<Arc<dyn Engine>>> {
     let file = Arc::clone(file);
     Some(match kind {
         EngineKind::Posix => Ok(Arc::new(posix::Posix::new(file))),
-        EngineKind::Scratch => Ok(Arc::new(scratch::Scratch::new(file, bounce_buffer_size))),
+        EngineKind::Scratch => config
+            .bounce_buffer_size()
+            .map_err(Error::from)
+            .map(|size| Arc::new(scratch::Scratch::new(file, size)) as Arc<dyn Engine>),
         #[cfg(target_arch = "x86_64")]
         EngineKind::Mapped => Ok(Arc::new(mapped::Mapped::new(file))),
         #[cfg(not(target_arch = "x86_64"))]
         EngineKind::Mapped => return None,
-        EngineKind::Direct => direct::only(file, bounce_buffer_size),
+        EngineKind::Direct => direct::only(file, config),
         EngineKind::Uring => {
             let posix = Arc::new(posix::Posix::new(Arc::clone(&file)));
             Ok(Arc::new(OrElse::new(

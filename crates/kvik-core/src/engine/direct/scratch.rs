@@ -1,51 +1,31 @@
-//! Memory that direct I/O takes wherever the caller's own lies: a block for each lane, lent by the process at its first use.
-
-use std::cell::RefCell;
+//! Memory that direct I/O takes wherever the caller's own lies: a block of the process's scratch memory for each piece.
+//!
+//! A block is lent for one piece and not for longer: what a lock costs is nothing beside what a device takes, and so as many
+//! threads as have something in flight share what there is.
 
 use kvik_config::ByteSize;
 
 use crate::budget::Scratch;
 use crate::error::Result;
 
-/// The scratch of a lane; what it has goes back on drop.
-#[derive(Debug)]
-pub(crate) struct LaneScratch {
+/// Lends `len` bytes to `work`; they start at a multiple of 64 KiB, or at a page if the setting `bounce_buffer_size` leaves
+/// no room for that. `None`, and no work, where the setting forbids a block of that length or the process has lent all that
+/// it may.
+///
+/// # Errors
+/// `OutOfMemory` if the system has no more.
+pub(crate) fn with_scratch<T>(
     bounce_buffer_size: ByteSize,
-    block: RefCell<Option<Scratch>>,
-}
-
-impl LaneScratch {
-    /// One whose block is never larger than `bounce_buffer_size`.
-    pub(crate) fn new(bounce_buffer_size: ByteSize) -> LaneScratch {
-        LaneScratch {
-            bounce_buffer_size,
-            block: RefCell::new(None),
-        }
-    }
-
-    /// Lends `len` bytes to `work`; they start at a multiple of 64 KiB, or of their length if that is less. `None`, and no
-    /// work, where the setting forbids a block of that length or the process has lent all it may.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if the system has no more.
-    pub(crate) fn with<T>(
-        &self,
-        len: usize,
-        work: impl FnOnce(&mut [u8]) -> T,
-    ) -> Result<Option<T>> {
-        let mut block = self.block.borrow_mut();
-        if block.as_ref().is_none_or(|block| block.len() < len) {
-            // Given back first: there is nothing in it to be kept.
-            *block = None;
-            // Of few lengths, so that what comes back serves the next lane.
-            let wanted = len.max(SMALLEST).next_power_of_two();
-            *block = Scratch::take(wanted, self.bounce_buffer_size)?;
-        }
-        Ok(block
-            .as_mut()
-            .and_then(|block| block.get_mut(..len))
-            .map(work))
-    }
+    len: usize,
+    work: impl FnOnce(&mut [u8]) -> T,
+) -> Result<Option<T>> {
+    // Of few lengths, so that what comes back serves the next piece.
+    let wanted = len.max(SMALLEST).next_power_of_two();
+    let mut block = Scratch::take(wanted, bounce_buffer_size)?;
+    Ok(block
+        .as_mut()
+        .and_then(|block| block.get_mut(..len))
+        .map(work))
 }
 
 /// How much of it a read or write takes at a time, unless it is told to take less.
@@ -64,19 +44,22 @@ mod tests {
 
     #[test]
     fn the_scratch_is_aligned_and_as_long_as_asked_for_at_every_size() {
-        let scratch = LaneScratch::new(ByteSize::mib(16));
         for len in [1, 4096, SIZE, 512, 2 * SIZE] {
-            let lent = scratch.with(len, |bytes| (bytes.len(), bytes.as_ptr().addr() % SMALLEST));
+            let lent = with_scratch(ByteSize::mib(16), len, |scratch| {
+                (scratch.len(), scratch.as_ptr().addr() % SMALLEST)
+            });
             assert_eq!(lent.unwrap(), Some((len, 0)));
         }
     }
 
     #[test]
-    fn a_block_is_no_larger_than_the_setting_and_stays_with_its_lane() {
-        let scratch = LaneScratch::new(ByteSize::kib(96));
-        let place = |len| scratch.with(len, |bytes| bytes.as_ptr().addr()).unwrap();
-        assert_eq!(place(96 << 10), place(1));
+    fn a_block_is_no_larger_than_the_setting_and_the_next_piece_gets_it_again() {
+        let place = |len| {
+            let place = |scratch: &mut [u8]| scratch.as_ptr().addr();
+            with_scratch(ByteSize::kib(96), len, place).unwrap()
+        };
+        assert!(place(96 << 10).is_some());
+        assert_eq!(place(96 << 10), place((96 << 10) - 1));
         assert_eq!(place((96 << 10) + 1), None, "more than the setting allows");
-        assert!(place(4096).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use kvik_config::ByteSize;
+use kvik_config::Config;
 
 use super::*;
 use crate::corridor::{Task, Window};
@@ -51,7 +51,7 @@ fn a_ring_whose_descriptor_was_replaced_is_given_up_and_leaves_the_descriptor_al
     assert!(unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0, "closed");
 
     // The next lane has a ring of its own.
-    let engine = for_kind(EngineKind::Uring, &file, ByteSize::mib(16))
+    let engine = for_kind(EngineKind::Uring, &file, &Config::current())
         .unwrap()
         .unwrap();
     let mut lane = engine.lane().unwrap();
