@@ -50,6 +50,7 @@ fn main() {
         "settings-second-component" => settings::second_component(args),
         "settings-late-environment" => settings::late_environment(),
         "settings-bad-value" => settings::bad_value(args),
+        "settings-bad-value-at-opening" => settings::bad_value_at_opening(args),
         "settings-seen" => settings::seen(args),
         "terminals" => terminals::run(args),
         "uring-forbidden" => uring::forbidden(args),

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Barrier;
 
 use kvik::config::{Key, Origin};
-use kvik::{ByteSize, Config, ErrorKind, FileHandle, Layer, ThreadPool};
+use kvik::{
+    ByteSize, Config, EngineKind, EnginePreference, ErrorKind, FileHandle, Layer, ThreadPool,
+};
 use kvik_tests::os::set_variable;
 use kvik_tests::pattern::{assert_same, pattern};
 
@@ -111,6 +113,26 @@ pub(crate) fn bad_value(args: &[String]) {
 
     Config::set_process(Layer::new().task_size(ByteSize::mib(1))).unwrap();
     file.read_exact_at(&mut vec![0; 3_000_000], 0).unwrap();
+}
+
+/// `settings-bad-value-at-opening PATH VARIABLE`: a setting that opening needs fails it before the file is emptied.
+pub(crate) fn bad_value_at_opening(args: &[String]) {
+    let [path, variable] = args else {
+        panic!("two arguments")
+    };
+    let error = FileHandle::create(path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains(variable), "{error}");
+    assert_same(&std::fs::read(path).unwrap(), &pattern(1, 0, 100));
+    // An engine that needs none of these settings opens the file all the same.
+    let posix = EnginePreference::Only(EngineKind::Posix);
+    if variable != "KVIK_THREAD_POOL_PER_BLOCK_DEVICE" {
+        FileHandle::options()
+            .read(true)
+            .engine(posix)
+            .open(path)
+            .unwrap();
+    }
 }
 
 /// `settings-seen KEY ...`: prints each with its origin.

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use kvik_tests::pattern::file;
+
 use crate::child;
 
 #[test]
@@ -11,6 +13,25 @@ fn a_bad_value_in_the_environment_fails_what_needs_that_key_and_nothing_else() {
         .arg(folder.path())
         .env("KVIK_TASK_SIZE", "4abc")
         .succeeds();
+}
+
+#[test]
+fn a_bad_setting_that_opening_needs_fails_it_before_the_file_is_emptied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "full", 1, 100);
+    for variable in [
+        "KVIK_BOUNCE_BUFFER_SIZE",
+        "KVIK_DIRECT_READ",
+        "KVIK_DIRECT_WRITE",
+        "KVIK_AUTO_DIRECT_IO_READ_OVERREAD",
+        "KVIK_THREAD_POOL_PER_BLOCK_DEVICE",
+    ] {
+        child("settings-bad-value-at-opening")
+            .arg(&path)
+            .arg(variable)
+            .env(variable, "4abc")
+            .succeeds();
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kvik_config::{ByteSize, Config};
+use kvik_config::Config;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
@@ -78,6 +78,7 @@ pub(crate) fn open_at(
         facts.without_uring = rings.why_not().map(|why| why.to_owned().into());
     }
     let mut route = compat::resolve(compat, options.engine, &facts)?;
+    check_settings(&config, options.engine)?;
     let file = file()?;
     let pool = match &options.pool {
         Some(pool) => Some(pool.clone()),
@@ -85,18 +86,20 @@ pub(crate) fn open_at(
         None => None,
     };
     let file = Arc::new(file);
-    let bounce = config.bounce_buffer_size()?;
     let engine = match options.engine {
-        EnginePreference::Only(kind) => Some(engine_of(kind, &file, bounce)?),
+        EnginePreference::Only(kind) => Some(engine_of(kind, &file, &config)?),
         EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
     };
     let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
     Ok(Opened {
         inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
-        engine: engine.unwrap_or_else(|| {
-            let (file, cached) = (Arc::clone(&file), Arc::clone(&cached));
-            Arc::new(Auto::new(file, cached, bounce))
-        }),
+        engine: match engine {
+            Some(engine) => engine,
+            None => {
+                let (file, cached) = (Arc::clone(&file), Arc::clone(&cached));
+                Arc::new(Auto::new(file, cached, config.bounce_buffer_size()?))
+            }
+        },
         cached,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
@@ -110,8 +113,24 @@ pub(crate) fn open_at(
     })
 }
 
-fn engine_of(kind: EngineKind, file: &Arc<File>, bounce: ByteSize) -> Result<Arc<dyn Engine>> {
-    engine::for_kind(kind, file, bounce).unwrap_or_else(|| {
+/// Refuses settings that opening needs and cannot use, before the file is made or emptied.
+fn check_settings(config: &Config, engine: EnginePreference) -> Result<()> {
+    config.thread_pool_per_block_device()?;
+    if let EnginePreference::Auto
+    | EnginePreference::Only(EngineKind::Scratch | EngineKind::Direct) = engine
+    {
+        config.bounce_buffer_size()?;
+    }
+    if engine == EnginePreference::Auto {
+        Wish::to_read(config)?;
+        Wish::to_write(config)?;
+        Edges::of(config)?;
+    }
+    Ok(())
+}
+
+fn engine_of(kind: EngineKind, file: &Arc<File>, config: &Config) -> Result<Arc<dyn Engine>> {
+    engine::for_kind(kind, file, config).unwrap_or_else(|| {
         let why = format!("the engine {kind} is not in this build for another processor");
         Err(Error::new(ErrorKind::Unsupported, Op::Open, why))
     })
@@ -237,7 +256,7 @@ fn direct_by_settings(
         _ => "settings ask for it, for writes",
     };
     route.prefer(EngineKind::Direct, why);
-    let scratch = config.bounce_buffer_size()?.bytes();
+    let scratch = config.bounce_buffer_size()?;
     let engine = DirectEngine::new(both, read, write).limited(Edges::of(config)?, scratch);
     Ok(Some(Arc::new(engine)))
 }

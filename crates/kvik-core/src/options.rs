@@ -171,7 +171,7 @@ pub struct ReadOptions {
     pub(crate) gap: Option<ByteSize>,
 }
 
-/// The same for writes.
+/// The same for writes, which have no wish of their own.
 pub type WriteOptions = ReadOptions;
 
 impl ReadOptions {
