@@ -20,7 +20,7 @@ pub use self::device::DeviceAttribute;
 pub use self::event::EventFlags;
 pub use self::memory::HostFlags;
 pub use self::pointer::{MemoryType, PointerAttribute};
-pub use self::stream::{HostFn, StreamFlags, WaitCondition};
+pub use self::stream::{CaptureMode, HostFn, StreamFlags, WaitCondition};
 
 use self::table::Table;
 use crate::library::{Candidates, Library, LoadError, Unsupported, file_of};

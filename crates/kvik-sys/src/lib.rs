@@ -53,7 +53,7 @@ mod raw;
 mod status;
 
 pub use crate::cuda::{
-    ContextFlags, Cuda, DeviceAttribute, EventFlags, HostFlags, HostFn, MemoryType,
+    CaptureMode, ContextFlags, Cuda, DeviceAttribute, EventFlags, HostFlags, HostFn, MemoryType,
     PointerAttribute, PrimaryState, StreamFlags, WaitCondition,
 };
 pub use crate::cufile::{

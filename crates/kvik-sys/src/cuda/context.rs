@@ -148,6 +148,23 @@ impl Cuda {
         Ok(Device::from_raw(device))
     }
 
+    /// The number that a context shares with no other one of this process, before or after.
+    ///
+    /// # Errors
+    ///
+    /// The driver's status, `CONTEXT_IS_DESTROYED` for a context that is; or [`CallError::Unsupported`] before CUDA 12.0.
+    ///
+    /// # Safety
+    ///
+    /// 1. The driver gave out the context. It may have been destroyed.
+    pub unsafe fn ctx_get_id(&self, context: Context) -> Result<u64, CallError<CudaStatus>> {
+        let function = self.table().cuCtxGetId?;
+        let mut id = 0;
+        // SAFETY: point 1; `id` is writable for the call.
+        CudaStatus::check(unsafe { function(context.give(), &raw mut id) })?;
+        Ok(id)
+    }
+
     /// Waits until all work of the current context is done.
     ///
     /// # Errors

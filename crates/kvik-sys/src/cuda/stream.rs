@@ -6,8 +6,8 @@ use std::ptr;
 use super::Cuda;
 use crate::handle::{Context, DevicePtr, Event, Stream};
 use crate::raw::cuda::{
-    CUcontext, CUstream, CUstream_flags, CUstreamCaptureStatus, CUstreamWaitValue_flags,
-    CUstreamWriteValue_flags,
+    CUcontext, CUstream, CUstream_flags, CUstreamCaptureMode, CUstreamCaptureStatus,
+    CUstreamWaitValue_flags, CUstreamWriteValue_flags,
 };
 use crate::status::{CallError, CudaStatus};
 
@@ -20,6 +20,17 @@ impl StreamFlags {
     pub const DEFAULT: Self = Self(CUstream_flags::CU_STREAM_DEFAULT.0);
     /// It and the default stream do not know each other.
     pub const NON_BLOCKING: Self = Self(CUstream_flags::CU_STREAM_NON_BLOCKING.0);
+}
+
+/// What a thread may do while streams record their work for graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CaptureMode(CUstreamCaptureMode);
+
+impl CaptureMode {
+    /// What may go wrong while any thread records is refused, and ends that recording. Threads begin with it.
+    pub const GLOBAL: Self = Self(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+    /// Anything but what touches the recording streams themselves.
+    pub const RELAXED: Self = Self(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
 /// What a stream waits for in a word of memory.
@@ -123,6 +134,22 @@ impl Cuda {
             (self.table().cuStreamGetCtx)(stream.give(), &raw mut context)
         })?;
         Context::take(context).ok_or(CudaStatus::INVALID_CONTEXT)
+    }
+
+    /// Gives the calling thread another mode, and tells which one it had.
+    ///
+    /// # Errors
+    ///
+    /// The driver's status, or [`CallError::Unsupported`] before CUDA 10.1.
+    pub fn thread_exchange_stream_capture_mode(
+        &self,
+        mode: CaptureMode,
+    ) -> Result<CaptureMode, CallError<CudaStatus>> {
+        let function = self.table().cuThreadExchangeStreamCaptureMode?;
+        let mut mode = mode.0;
+        // SAFETY: `mode` is readable and writable for the call; an unknown one is answered with a status.
+        CudaStatus::check(unsafe { function(&raw mut mode) })?;
+        Ok(CaptureMode(mode))
     }
 
     /// Whether the stream records its work for a graph, or has begun to and failed.

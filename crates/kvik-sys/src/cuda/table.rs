@@ -70,6 +70,7 @@ table! {
         cuEventElapsedTime,
     }
     and perhaps {
+        cuThreadExchangeStreamCaptureMode since "10.1",
         // Later headers declare later forms; this one is the shortest, and only tests make contexts of their own.
         cuCtxCreate_v2 since "3.2",
         cuMemAllocAsync since "11.2",
@@ -79,6 +80,7 @@ table! {
         cuStreamWaitValue32_v2 since "11.7",
         cuStreamWriteValue32_v2 since "11.7",
         cuGetProcAddress_v2 since "12.0",
+        cuCtxGetId since "12.0",
         cuMemcpyBatchAsync since "12.8",
         cuMemcpyBatchAsync_v2 since "13.0",
     }

@@ -196,6 +196,17 @@ impl CUstreamCaptureStatus_enum {
 pub struct CUstreamCaptureStatus_enum(pub ::core::ffi::c_uint);
 
 pub use self::CUstreamCaptureStatus_enum as CUstreamCaptureStatus;
+impl CUstreamCaptureMode_enum {
+    pub const CU_STREAM_CAPTURE_MODE_GLOBAL: CUstreamCaptureMode_enum = CUstreamCaptureMode_enum(0);
+    pub const CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode_enum =
+        CUstreamCaptureMode_enum(2);
+}
+
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamCaptureMode_enum(pub ::core::ffi::c_uint);
+
+pub use self::CUstreamCaptureMode_enum as CUstreamCaptureMode;
 impl CUdriverProcAddressQueryResult_enum {
     pub const CU_GET_PROC_ADDRESS_SUCCESS: CUdriverProcAddressQueryResult_enum =
         CUdriverProcAddressQueryResult_enum(0);
@@ -389,6 +400,9 @@ pub type cuCtxGetCurrent = unsafe extern "C" fn(pctx: *mut CUcontext) -> CUresul
 
 pub type cuCtxGetDevice = unsafe extern "C" fn(device: *mut CUdevice) -> CUresult;
 
+pub type cuCtxGetId =
+    unsafe extern "C" fn(ctx: CUcontext, ctxId: *mut ::core::ffi::c_ulonglong) -> CUresult;
+
 pub type cuCtxSynchronize = unsafe extern "C" fn() -> CUresult;
 
 pub type cuMemGetInfo_v2 = unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> CUresult;
@@ -449,6 +463,9 @@ pub type cuPointerGetAttributes = unsafe extern "C" fn(
 
 pub type cuStreamCreate =
     unsafe extern "C" fn(phStream: *mut CUstream, Flags: ::core::ffi::c_uint) -> CUresult;
+
+pub type cuThreadExchangeStreamCaptureMode =
+    unsafe extern "C" fn(mode: *mut CUstreamCaptureMode) -> CUresult;
 
 pub type cuStreamDestroy_v2 = unsafe extern "C" fn(hStream: CUstream) -> CUresult;
 
