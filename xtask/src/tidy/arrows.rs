@@ -4,10 +4,11 @@ use super::Problem;
 use crate::workspace::Graph;
 
 /// Who may know whom, from the ground up. The picture of it is in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
-    ("kvik-core", &["kvik-config", "kvik-stats"]),
+    ("kvik-sys", &[]),
+    ("kvik-core", &["kvik-config", "kvik-stats", "kvik-sys"]),
     ("kvik", &["kvik-config", "kvik-core", "kvik-stats"]),
     // The products see what a user sees.
     ("kvik-bench", &["kvik"]),
