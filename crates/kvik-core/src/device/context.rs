@@ -51,7 +51,7 @@ impl Context {
             .copied()
             .find(|context| context.device == device);
         if let Some(context) = known
-            && context.is_alive(cuda)
+            && context.state(cuda) == State::Alive
         {
             return Ok(context);
         }
@@ -101,9 +101,11 @@ impl Context {
     /// `Device` if it was destroyed, or the driver fails.
     pub(crate) fn enter(self) -> Result<Entered> {
         let cuda = driver()?.cuda();
-        if !self.is_alive(cuda) {
-            let status = CudaStatus::CONTEXT_IS_DESTROYED;
-            return Err(failed(Op::Inspect, "cuCtxPushCurrent", status));
+        let refused = |status| Err(failed(Op::Inspect, "cuCtxGetId", status));
+        match self.state(cuda) {
+            State::Alive => {}
+            State::Destroyed => return refused(CudaStatus::CONTEXT_IS_DESTROYED),
+            State::Broken(status) => return refused(status),
         }
         // SAFETY: it was alive a moment ago. Of one that the program destroys at the same time, the driver still takes the
         // handle, and answers calls in it with a status.
@@ -126,10 +128,26 @@ impl Context {
         self.handle
     }
 
-    /// Whether it was not destroyed since it was found. Before CUDA 12.0 nobody can tell, and it is taken to be.
-    pub(super) fn is_alive(self, cuda: &Cuda) -> bool {
-        identity(cuda, self.handle) == Ok(self.id)
+    /// What became of it since it was found. Before CUDA 12.0 nobody can tell, and it is taken to be alive.
+    pub(super) fn state(self, cuda: &Cuda) -> State {
+        match identity(cuda, self.handle) {
+            Ok(id) if id == self.id => State::Alive,
+            Ok(_) | Err(CudaStatus::CONTEXT_IS_DESTROYED | CudaStatus::INVALID_CONTEXT) => {
+                State::Destroyed
+            }
+            Err(status) => State::Broken(status),
+        }
     }
+}
+
+/// What became of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Alive,
+    /// It is gone, with all that was made in it.
+    Destroyed,
+    /// It is there, and the driver does nothing in it any more but say why.
+    Broken(CudaStatus),
 }
 
 /// The number that a context shares with no other of the process; 0 where the driver does not tell.

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use kvik_sys::{CudaStatus, HostFlags};
 
-use super::context::Context;
+use super::context::{Context, State};
 use super::driver::{driver, failed, started};
 use crate::error::{Op, Result};
 use crate::pages::Pages;
@@ -53,7 +53,7 @@ impl Pinned {
         // A child has pages of its own under the same addresses, which no driver has heard of.
         let Some(driver) = started() else { return true };
         let cuda = driver.cuda();
-        if !self.context.is_alive(cuda) {
+        if self.context.state(cuda) == State::Destroyed {
             return true;
         }
         let Ok(_entered) = self.context.enter() else {
