@@ -244,3 +244,7 @@ impl fmt::Debug for DeviceBuffer {
         )
     }
 }
+
+#[cfg(test)]
+#[path = "buffer_tests.rs"]
+mod tests;

@@ -185,3 +185,7 @@ impl Drop for Entered {
 }
 
 static PRIMARIES: AtomicPtr<Mutex<Vec<Context>>> = AtomicPtr::new(ptr::null_mut());
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -126,3 +126,7 @@ fn kind_of(status: CudaStatus) -> ErrorKind {
 static OUTCOME: AtomicPtr<Result<Driver>> = AtomicPtr::new(ptr::null_mut());
 /// One more than the generation of the process that was the first to ask; 0 until then.
 static OWNER: AtomicU64 = AtomicU64::new(0);
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

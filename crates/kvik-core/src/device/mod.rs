@@ -24,6 +24,8 @@
 mod buffer;
 mod context;
 mod driver;
+#[cfg(test)]
+mod fake;
 mod mark;
 mod pinned;
 mod pinned_buffer;

@@ -242,3 +242,7 @@ static STREAMS: AtomicPtr<Store<(Stream, Lists)>> = AtomicPtr::new(ptr::null_mut
 fn streams() -> &'static Store<(Stream, Lists)> {
     shared_value(&STREAMS, Store::new)
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;
