@@ -53,6 +53,7 @@ mod buffer;
 mod choice;
 mod copy;
 mod host_buffer;
+mod memory;
 mod piece;
 mod target;
 mod window;
