@@ -67,6 +67,13 @@ mod scatter;
 mod stretch;
 mod transfer;
 
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the engine that stages device memory is to use the rest"
+)]
+mod device;
+
 mod block_device;
 mod compat;
 mod page_cache;
@@ -87,6 +94,9 @@ pub use block_device::{BlockDevice, block_device_of};
 pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};
 pub use compat::{Allowed, EnginePreference, Route, RuledOut};
+pub use device::{
+    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, free_pinned_memory, pinned_memory,
+};
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;

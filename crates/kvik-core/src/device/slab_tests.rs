@@ -1,0 +1,1 @@
+//! Slabs are lent, come back, are bounded, and leave when nobody wants them.

@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The picture
+//!
+//! ```text
+//!  Candidates --load--> Cuda, CuFile --call--> Ok(value) | Err(status)
+//!  (names, paths)       (tables of functions)
+//!      |                     |
+//!      '-- LoadError         '-- Unsupported { symbol, since }
+//! ```
+//!
+//! # Rules of the caller
+//!
+//! The libraries believe what they are told, so most calls are `unsafe`, and name which of these rules the caller answers for:
+//!
+//! 1. **Handles are alive.** A context, stream, event, file or batch came from the library and was not destroyed; a stream or
+//!    event dies with its context. [`Stream::DEFAULT`], [`Stream::LEGACY`] and [`Stream::PER_THREAD`] live as long as the
+//!    current context.
+//! 2. **Memory is there.** A range lies within one allocation (of the host or of a device, as the call asks), may be read or
+//!    written as the call does, and nobody else writes to it meanwhile, nor reads what the call writes.
+//! 3. **It stays so until the work is done.** Queued work uses its memory until its stream is past it, which an event, a query
+//!    or a wait tells; after a failed one nothing tells it but the death of the context.
+//!
+//! Calls whose arguments the libraries check themselves, and answer with a status where they are wrong, are safe.
+//!
+//! # Not here
+//!
+//! Owners that release what they hold, and every decision: which route a byte takes, what is tried again, what is logged.
+//! They are in `kvik-core`. Environment variables and settings are read in `kvik-config`; paths come here as arguments.
+
+mod cuda;
+mod cufile;
+mod handle;
+mod library;
+mod raw;
+mod status;
+
+pub use crate::cuda::{
+    CaptureMode, ContextFlags, Cuda, DeviceAttribute, EventFlags, HostFlags, HostFn, MemoryType,
+    PointerAttribute, PrimaryState, StreamFlags, WaitCondition,
+};
+pub use crate::cufile::{
+    AsyncArguments, BatchEvent, BatchRequest, BatchState, BoolParameter, CuFile, CuFileBatch,
+    CuFileHandle, DriverProperties, SizeParameter, StreamHints, StringParameter,
+};
+pub use crate::handle::{Context, Device, DevicePtr, Event, Stream};
+pub use crate::library::{Candidates, LoadError, Refusal, Unsupported};
+pub use crate::status::{CallError, CuFileFailure, CuFileStatus, CudaStatus};
