@@ -15,7 +15,7 @@ use std::time::Instant;
 use kvik_stats::Direction;
 
 use crate::buffer::{IoBuf, IoBufMut};
-use crate::device::Context;
+use crate::device::Spot;
 use crate::engine::staged::Staged;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::memory::Memory;
@@ -58,7 +58,7 @@ impl Call {
     /// The first error of a task, after all others have stopped.
     pub fn read(&self, target: &mut Target<'_>, offset: u64) -> Result<usize> {
         let memory = target.memory().within_offsets(offset);
-        self.run(Direction::Read, memory, target.context(), offset)
+        self.run(Direction::Read, memory, target.spot(), offset)
     }
 
     /// Writes `source` from `offset` on and waits; returns its length.
@@ -66,7 +66,7 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); `Misuse` for a range beyond 2^63 - 1.
     pub fn write(&self, source: Source<'_>, offset: u64) -> Result<usize> {
-        self.run(Direction::Write, source.memory(), source.context(), offset)
+        self.run(Direction::Write, source.memory(), source.spot(), offset)
     }
 
     /// Reads all `pieces` and waits; returns the count of each, short only at the end of the data.
@@ -76,14 +76,14 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); range and count are those of the piece that failed.
     pub fn read_ranges(&self, pieces: &mut [ReadPiece<'_>], gap: u64) -> Result<Vec<usize>> {
-        let contexts = pieces.iter().map(|piece| piece.wanted().context());
-        let context = self.checked(Direction::Read, same_place(contexts))?;
+        let spots = pieces.iter().map(|piece| piece.wanted().spot());
+        let spots = self.checked(Direction::Read, same_place(spots))?;
         let memory = |piece: &ReadPiece<'_>| {
             let memory = piece.wanted().memory();
             (piece.offset(), memory.within_offsets(piece.offset()))
         };
         let pieces = pieces.iter().map(memory);
-        self.run_ranges(Direction::Read, pieces, context, gap)
+        self.run_ranges(Direction::Read, pieces, &spots, gap)
     }
 
     /// Writes all `pieces` and waits; returns the sum of their lengths. With append, offsets count from `base`.
@@ -92,11 +92,11 @@ impl Call {
     /// As for [`write`](Call::write); `Misuse` if two pieces overlap, and then nothing is written; range and count are
     /// those of the piece that failed.
     pub fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> Result<usize> {
-        let contexts = pieces.iter().map(|piece| piece.source().context());
-        let context = self.checked(Direction::Write, same_place(contexts))?;
+        let spots = pieces.iter().map(|piece| piece.source().spot());
+        let spots = self.checked(Direction::Write, same_place(spots))?;
         let memory = |piece: &WritePiece<'_>| (piece.offset(), piece.source().memory());
         let pieces = pieces.iter().map(memory);
-        let counts = self.run_ranges(Direction::Write, pieces, context, 0)?;
+        let counts = self.run_ranges(Direction::Write, pieces, &spots, 0)?;
         Ok(counts.iter().sum())
     }
 
@@ -105,26 +105,26 @@ impl Call {
         // Boxed before its address is taken: from here on it does not move.
         let mut buffer = Box::new(buffer);
         let target = buffer.target();
-        let (memory, context) = (target.memory().within_offsets(offset), target.context());
-        self.submit(Direction::Read, buffer, memory, context, offset)
+        let (memory, spot) = (target.memory().within_offsets(offset), target.spot());
+        self.submit(Direction::Read, buffer, memory, spot, offset)
     }
 
     /// Starts to write `buffer` from `offset` on.
     pub fn submit_write<B: IoBuf>(&self, buffer: B, offset: u64) -> Pending<B> {
         let buffer = Box::new(buffer);
         let source = buffer.source();
-        let (memory, context) = (source.memory(), source.context());
-        self.submit(Direction::Write, buffer, memory, context, offset)
+        let (memory, spot) = (source.memory(), source.spot());
+        self.submit(Direction::Write, buffer, memory, spot, offset)
     }
 
     fn run(
         &self,
         direction: Direction,
         memory: Memory,
-        context: Option<Context>,
+        spot: Option<Spot>,
         offset: u64,
     ) -> Result<usize> {
-        let way = self.checked(direction, self.way(context, self.task_size))?;
+        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size))?;
         let layout = self.stretch(direction, memory, offset, &way)?;
         let order = self.order(direction, offset, memory.len() as u64, way);
         Transfer::new(order, layout, None).run(&self.pool, self.threads)
@@ -135,10 +135,10 @@ impl Call {
         direction: Direction,
         buffer: Box<B>,
         memory: Memory,
-        context: Option<Context>,
+        spot: Option<Spot>,
         at: u64,
     ) -> Pending<B> {
-        let way = self.checked(direction, self.way(context, self.task_size));
+        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size));
         let planned = way.and_then(|way| Ok((self.stretch(direction, memory, at, &way)?, way)));
         let (layout, way) = match planned {
             Ok(planned) => planned,
@@ -150,23 +150,20 @@ impl Call {
         Pending::new(transfer, self.pool.clone())
     }
 
-    /// Who moves the bytes, in tasks of up to `longest`, to or from memory of the host or, if a context is named, of a
-    /// device.
-    fn way(&self, context: Option<Context>, longest: u64) -> Result<Way> {
-        Ok(match context {
-            None => Way {
+    /// Who moves the bytes, in tasks of up to `longest`: to or from memory of the host or, if spots are named, of the device
+    /// where all of these are.
+    fn way(&self, spots: &[Spot], longest: u64) -> Result<Way> {
+        if spots.is_empty() {
+            return Ok(Way {
                 engine: Arc::clone(&self.engine),
                 memory: kvik_stats::Memory::Host,
-            },
-            Some(context) => Way {
-                engine: Arc::new(Staged::new(
-                    Arc::clone(&self.for_device),
-                    context,
-                    self.bounce_buffer_size,
-                    longest,
-                )?),
-                memory: kvik_stats::Memory::Device,
-            },
+            });
+        }
+        let host = Arc::clone(&self.for_device);
+        let staged = Staged::new(host, spots, self.bounce_buffer_size, longest)?;
+        Ok(Way {
+            engine: Arc::new(staged),
+            memory: kvik_stats::Memory::Device,
         })
     }
 
@@ -174,12 +171,12 @@ impl Call {
         &self,
         direction: Direction,
         pieces: impl ExactSizeIterator<Item = (u64, Memory)> + Clone,
-        context: Option<Context>,
+        spots: &[Spot],
         gap: u64,
     ) -> Result<Vec<usize>> {
         let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
         let longest = lengths.iter().max().map_or(0, |len| *len as u64);
-        let way = self.way(context, self.task_size.min(longest));
+        let way = self.way(spots, self.task_size.min(longest));
         let way = self.checked(direction, way)?;
         let limits = Limits {
             task_size: self.task_size.min(way.engine.largest()),
@@ -264,16 +261,24 @@ struct Way {
     memory: kvik_stats::Memory,
 }
 
-/// Where the memory of all pieces is.
-fn same_place(mut contexts: impl Iterator<Item = Option<Context>>) -> Result<Option<Context>> {
-    let first = contexts.next().flatten();
-    match contexts.all(|context| context == first) {
-        true => Ok(first),
-        false => {
-            let why = "the pieces of one call lie partly on the host and partly on a device, or on several devices";
-            Err(Error::new(ErrorKind::Misuse, Op::Read, why))
+/// Where the memory of all pieces is: nowhere in particular if it is the host's, else in one context, with each stream that
+/// comes first once.
+fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
+    let mut found: Option<Vec<Spot>> = None;
+    for spot in spots {
+        let known = found.get_or_insert_with(|| spot.into_iter().collect());
+        let context = |spot: &Spot| spot.context;
+        if known.first().map(context) != spot.as_ref().map(context) {
+            let why = "the pieces of one call lie partly on the host and partly on a device, or in several contexts";
+            return Err(Error::new(ErrorKind::Misuse, Op::Read, why));
+        }
+        if let Some(spot) = spot
+            && !known.contains(&spot)
+        {
+            known.push(spot);
         }
     }
+    Ok(found.unwrap_or_default())
 }
 
 impl fmt::Debug for Call {

@@ -67,11 +67,6 @@ mod scatter;
 mod stretch;
 mod transfer;
 
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the engine that stages device memory is to use the rest"
-)]
 mod device;
 
 mod block_device;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use crate::device::{self, Context, Space};
+use crate::device::{self, RawStream, Space, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::memory::Memory;
 use crate::window::FillWindow;
@@ -26,7 +26,7 @@ use crate::window::FillWindow;
 #[derive(Debug)]
 pub struct Target<'a> {
     memory: Memory,
-    context: Option<Context>,
+    spot: Option<Spot>,
     _borrow: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -35,7 +35,7 @@ pub struct Target<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     memory: Memory,
-    context: Option<Context>,
+    spot: Option<Spot>,
     _borrow: PhantomData<&'a [u8]>,
 }
 
@@ -52,19 +52,29 @@ impl<'a> Target<'a> {
     /// device. What was queued on the device's legacy default stream before a read begins may still do so: the read is
     /// ordered behind it.
     pub unsafe fn from_raw(address: *mut u8, len: usize) -> Result<Target<'a>> {
-        let (memory, context) = locate(address, len)?;
+        let (memory, spot) = locate(address, len)?;
         Ok(Target {
             memory,
-            context,
+            spot,
             _borrow: PhantomData,
         })
     }
 
+    /// The same, for a read that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
+    /// it says nothing.
+    #[must_use]
+    pub fn behind(mut self, stream: RawStream) -> Target<'a> {
+        if let Some(spot) = &mut self.spot {
+            spot.stream = Some(stream);
+        }
+        self
+    }
+
     /// Memory of a device, which stays valid and is lent to this target alone for `'a`.
-    pub(crate) fn on_device(context: Context, address: u64, len: usize) -> Target<'a> {
+    pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Target<'a> {
         Target {
             memory: Memory::on_device(address, len),
-            context: Some(context),
+            spot: Some(spot),
             _borrow: PhantomData,
         }
     }
@@ -72,12 +82,12 @@ impl<'a> Target<'a> {
     /// Whether it is memory of a device.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
-        self.context.is_some()
+        self.spot.is_some()
     }
 
     /// Where its memory is, if that is on a device.
-    pub(crate) fn context(&self) -> Option<Context> {
-        self.context
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        self.spot
     }
 
     /// Its size in bytes.
@@ -94,7 +104,7 @@ impl<'a> Target<'a> {
 
     /// The whole target as one window; `None` if it is memory of a device, which the processor cannot fill.
     pub fn window(&mut self) -> Option<FillWindow<'_>> {
-        let on_host = self.context.is_none();
+        let on_host = self.spot.is_none();
         // SAFETY: the target borrows the memory exclusively for longer than the window, which borrows the target.
         on_host.then(|| unsafe { self.memory.fill(0, self.memory.len()) })
     }
@@ -103,7 +113,7 @@ impl<'a> Target<'a> {
     pub(crate) fn reborrow(&mut self) -> Target<'_> {
         Target {
             memory: self.memory,
-            context: self.context,
+            spot: self.spot,
             _borrow: PhantomData,
         }
     }
@@ -130,19 +140,29 @@ impl<'a> Source<'a> {
     /// device. What was queued on the device's legacy default stream before a write begins may still do so: the write is
     /// ordered behind it.
     pub unsafe fn from_raw(address: *const u8, len: usize) -> Result<Source<'a>> {
-        let (memory, context) = locate(address.cast_mut(), len)?;
+        let (memory, spot) = locate(address.cast_mut(), len)?;
         Ok(Source {
             memory,
-            context,
+            spot,
             _borrow: PhantomData,
         })
     }
 
+    /// The same, for a write that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
+    /// it says nothing.
+    #[must_use]
+    pub fn behind(mut self, stream: RawStream) -> Source<'a> {
+        if let Some(spot) = &mut self.spot {
+            spot.stream = Some(stream);
+        }
+        self
+    }
+
     /// Memory of a device, which stays valid and unchanged for `'a`.
-    pub(crate) fn on_device(context: Context, address: u64, len: usize) -> Source<'a> {
+    pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Source<'a> {
         Source {
             memory: Memory::on_device(address, len),
-            context: Some(context),
+            spot: Some(spot),
             _borrow: PhantomData,
         }
     }
@@ -162,18 +182,18 @@ impl<'a> Source<'a> {
     /// Whether it is memory of a device.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
-        self.context.is_some()
+        self.spot.is_some()
     }
 
     /// Where its memory is, if that is on a device.
-    pub(crate) fn context(&self) -> Option<Context> {
-        self.context
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        self.spot
     }
 
     /// The bytes; `None` if they are in memory of a device, which the processor cannot read.
     #[must_use]
     pub fn bytes(&self) -> Option<&'a [u8]> {
-        let on_host = self.context.is_none();
+        let on_host = self.spot.is_none();
         // SAFETY: the source borrows the memory, initialised and unchanged, for `'a`.
         on_host.then(|| unsafe { self.memory.drain(0, self.memory.len()) })
     }
@@ -184,7 +204,7 @@ impl<'a> Source<'a> {
 }
 
 /// What kind of memory lies at an address.
-fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Context>)> {
+fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Spot>)> {
     if len == 0 {
         return Ok((Memory::of(&[]), None));
     }
@@ -195,7 +215,11 @@ fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Context>)> {
     let found = device::locate(address.addr() as u64, len)?;
     Ok(match (found.space, found.context) {
         (Space::Device | Space::Managed, Some(context)) => {
-            (Memory::on_device(found.address, len), Some(context))
+            let spot = Spot {
+                context,
+                stream: None,
+            };
+            (Memory::on_device(found.address, len), Some(spot))
         }
         _ => (Memory::at(start, len), None),
     })
@@ -206,7 +230,7 @@ impl<'a> From<&'a mut [MaybeUninit<u8>]> for Target<'a> {
         let len = memory.len();
         Target {
             memory: Memory::at(NonNull::from(memory).cast(), len),
-            context: None,
+            spot: None,
             _borrow: PhantomData,
         }
     }
@@ -216,7 +240,7 @@ impl<'a> From<&'a mut [u8]> for Target<'a> {
     fn from(bytes: &'a mut [u8]) -> Target<'a> {
         Target {
             memory: Memory::of_mut(bytes),
-            context: None,
+            spot: None,
             _borrow: PhantomData,
         }
     }
@@ -238,7 +262,7 @@ impl<'a> From<&'a [u8]> for Source<'a> {
     fn from(bytes: &'a [u8]) -> Source<'a> {
         Source {
             memory: Memory::of(bytes),
-            context: None,
+            spot: None,
             _borrow: PhantomData,
         }
     }

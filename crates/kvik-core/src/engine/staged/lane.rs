@@ -67,8 +67,8 @@ struct Staging<'w> {
 impl<'w> StagedLane<'w> {
     pub(super) fn new(engine: &'w Staged) -> Result<StagedLane<'w>> {
         let entered = engine.context.enter()?;
-        let stream = CopyStream::lend(&entered)?;
-        if let Some(before) = &engine.before {
+        let stream = CopyStream::lend(engine.context)?;
+        for before in &engine.before {
             stream.wait_for(before)?;
         }
         let host = engine.host.lane()?;
@@ -460,9 +460,9 @@ fn submit(stream: &CopyStream, direction: Direction, copies: &[Copy]) -> Result<
     match direction {
         // SAFETY: the device's memory is a window lent to this lane and its host's part of a slab, both kept until the mark
         // is reached or the stream is quiet; neither overlaps another copy.
-        Direction::Read => unsafe { stream.to_device(copies) }?,
+        Direction::Read => unsafe { stream.batch_to_device(copies) }?,
         // SAFETY: as above.
-        Direction::Write => unsafe { stream.to_host(copies) }?,
+        Direction::Write => unsafe { stream.batch_to_host(copies) }?,
     }
     stream.mark()
 }

@@ -6,7 +6,8 @@
 //! A lane has two slabs, so that one is filled while the other is copied, and a stream of its own for the copies. Small
 //! tasks share a slab, and their copies are submitted in one call.
 //!
-//! Copies are ordered behind what was queued on the legacy default stream of the memory's context when the call began.
+//! Copies are ordered behind what was queued on the legacy default stream of the memory's context, and on streams that the
+//! caller names, when the call began.
 
 mod lane;
 mod places;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use kvik_stats::Backend;
 
 use super::{Engine, Lane};
-use crate::device::{Context, Mark};
+use crate::device::{Context, Mark, RawStream, Spot};
 use crate::error::Result;
 use crate::os;
 use lane::StagedLane;
@@ -27,24 +28,30 @@ pub(crate) struct Staged {
     context: Context,
     slab: usize,
     longest: u64,
-    // What the default stream had to do when the call began, unless it was idle.
-    before: Option<Mark>,
+    // What comes before the copies: what was queued when the call began, as far as it was not done by then.
+    before: Vec<Mark>,
 }
 
 impl Staged {
     /// `host` moves the bytes between the object and the slabs, which are no longer than `bounce_buffer_size` bytes. No
-    /// task will be longer than `longest`.
+    /// task will be longer than `longest`. All `spots`, of which there is one at least, are in one context.
     ///
     /// # Errors
-    /// `Device` if the driver fails.
+    /// `Misuse` if one of the streams to wait for records a graph; `Device` if the driver fails.
     pub(crate) fn new(
         host: Arc<dyn Engine>,
-        context: Context,
+        spots: &[Spot],
         bounce_buffer_size: u64,
         longest: u64,
     ) -> Result<Staged> {
+        let context = spots[0].context;
         let entered = context.enter()?;
-        let before = Mark::of_default_stream(&entered)?;
+        let named = spots.iter().filter_map(|spot| spot.stream);
+        let mut before = Vec::new();
+        for stream in named.chain([RawStream::DEFAULT]) {
+            before.extend(stream.queue(context)?);
+        }
+        drop(entered);
         let page = os::page_size();
         let slab = slab_size(bounce_buffer_size);
         // A task lies in a slab as it lies in its page of the file, which may take most of a page before it.
