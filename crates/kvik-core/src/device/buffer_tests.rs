@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::device::fake::{Fake, cuda, destroy, numbers, own_context};
-use crate::device::{PinnedBuffer, Slab, free_pinned_memory, locate, pinned_memory};
+use crate::device::{Copy, PinnedBuffer, Slab, free_pinned_memory, locate, pinned_memory};
 use crate::{IoBuf, IoBufMut, Source, Target};
 
 #[test]
@@ -55,7 +55,7 @@ fn a_buffer_of_no_bytes_does_nothing() {
     none.fill(1).unwrap();
     assert_eq!((none.address(), none.len(), none.device()), (0, 0, 1));
     let mut pinned = PinnedBuffer::new(0).unwrap();
-    assert_eq!((pinned.len(), pinned.bytes_mut().len()), (0, 0));
+    assert_eq!((pinned.len(), pinned[..].as_mut().len()), (0, 0));
     own_context(0);
     drop(DeviceBuffer::new_async(0, RawStream::DEFAULT).unwrap());
     assert_eq!((fake.live()[3], fake.faults().as_str()), (0, ""));
@@ -72,7 +72,7 @@ fn a_buffer_in_the_current_context_needs_one() {
     );
     let mine = own_context(1);
     let buffer = DeviceBuffer::on_current(10).unwrap();
-    assert_eq!((buffer.context(), buffer.device()), (mine, 1));
+    assert_eq!((buffer.context, buffer.device()), (mine, 1));
     assert_eq!(fake.call("fake_cuda_retained", [1]), 0);
     assert!(format!("{buffer:?}").ends_with(" on device 1)"));
     drop(buffer);
@@ -94,7 +94,7 @@ fn a_buffer_in_stream_order_is_touched_and_freed_behind_its_stream() {
     // SAFETY: the stream was just made, and is not destroyed.
     let stream = unsafe { RawStream::from_raw(made.as_raw()) };
     let mut buffer = DeviceBuffer::new_async(5000, stream).unwrap();
-    assert_eq!((buffer.context(), buffer.stream()), (mine, Some(stream)));
+    assert_eq!((buffer.context, buffer.stream), (mine, Some(stream)));
     let hold = |held| fake.ok("fake_cuda_hold", [made.as_raw().addr(), held]);
     let to = DevicePtr::new(buffer.address());
     let queue = || {
@@ -178,8 +178,9 @@ fn a_pinned_buffer_is_a_buffer_of_the_host() {
         (Some(&0), 0)
     );
     buffer.copy_from_slice(&numbers(5000));
-    assert!(IoBuf::bytes(&buffer) == numbers(5000));
-    assert_eq!(Target::from(&mut buffer).len(), 5000);
+    assert!(IoBuf::source(&buffer).bytes() == Some(&numbers(5000)[..]));
+    assert_eq!(IoBufMut::target(&mut buffer).len(), 5000);
+    assert!(!Target::from(&mut buffer).is_on_device());
     assert_eq!(Source::from(&buffer).len(), 5000);
     assert_eq!(fake.call("fake_cuda_live_registered_bytes", []), 5000);
     assert_eq!(pinned_memory().lent, 0, "it is the user's own");
@@ -194,7 +195,7 @@ fn everything() -> Result<()> {
     let mut buffer = DeviceBuffer::new(1, 9000)?;
     buffer.copy_from_host(&content)?;
     locate(buffer.address() + 3, 8000)?;
-    let context = buffer.context();
+    let context = buffer.context;
     let _entered = context.enter()?;
     let ordered = DeviceBuffer::new_async(10, RawStream::DEFAULT)?;
     let pinned = PinnedBuffer::new(100)?;
@@ -205,10 +206,11 @@ fn everything() -> Result<()> {
     let queue = || {
         // SAFETY: slabs and buffer outlive the copies, which are waited for below.
         unsafe { stream.to_host(one.start(), buffer.address(), 9000) }?;
-        let pieces = [
-            (two.start(), buffer.address(), 10),
-            (one.start(), buffer.address(), 10),
-        ];
+        let pieces = [&two, &one].map(|slab| Copy {
+            device: buffer.address(),
+            host: slab.start(),
+            len: 10,
+        });
         // SAFETY: as above; the second piece and the copy before it bring the same bytes, in order.
         unsafe { stream.batch_to_host(&pieces) }?;
         stream.mark()?.wait()

@@ -23,6 +23,7 @@ impl Driver {
     }
 
     /// The version of CUDA that it supports, as `1000 * major + 10 * minor`.
+    #[allow(dead_code, reason = "for the probe, which is to tell it")]
     pub(crate) fn version(&self) -> i32 {
         self.version
     }

@@ -22,7 +22,7 @@ fn memory_of_a_device_is_found_from_any_byte_of_it_and_not_beyond_its_end() {
             found,
             Located {
                 space: Space::Device,
-                context: Some(buffer.context()),
+                context: Some(Context::primary(1).unwrap()),
                 device: 1,
                 address: start + at,
                 left: Some(5000 - at),

@@ -220,7 +220,7 @@ impl State {
         }
         // Blocks of other sizes make room, the longest unused first.
         let mut displaced = Vec::new();
-        while after + self.kept_bytes > limit && !self.kept.is_empty() {
+        while after.saturating_add(self.kept_bytes) > limit && !self.kept.is_empty() {
             displaced.push(self.drop_oldest());
         }
         Some(Loan::New(displaced))

@@ -75,8 +75,11 @@ fn no_more_is_lent_than_the_limit_says_and_the_first_one_in_any_case() {
         Slab::try_take(2 * MIB, 3 << 20).unwrap().unwrap().len(),
         2 * MIB
     );
-    drop(one);
     assert!(Slab::try_take(usize::MAX, u64::MAX).unwrap().is_none());
+    drop(one);
+    let error = Slab::take(usize::MAX, u64::MAX).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    assert_eq!(pinned_memory().lent, 0);
 }
 
 #[test]

@@ -49,18 +49,18 @@ fn copy_pieces(version: usize, sizes: &[usize]) -> [usize; 3] {
         (at - len, 100_000 - at, len)
     });
     let pieces: Vec<_> = pieces.collect();
-    let up: Vec<_> = pieces
-        .iter()
-        .map(|&(at, place, len)| (memory.address() + place as u64, after(&there, at), len))
-        .collect();
-    let down: Vec<_> = pieces
-        .iter()
-        .map(|&(at, place, len)| (after(&back, at), memory.address() + place as u64, len))
-        .collect();
+    let copies = |slab: &Slab| -> Vec<Copy> {
+        let copy = |&(at, place, len): &(usize, usize, usize)| Copy {
+            device: memory.address() + place as u64,
+            host: after(slab, at),
+            len,
+        };
+        pieces.iter().map(copy).collect()
+    };
     // SAFETY: slabs and buffer outlive the copies, which are waited for; pieces do not overlap.
-    unsafe { stream.batch_to_device(&up) }.unwrap();
+    unsafe { stream.batch_to_device(&copies(&there)) }.unwrap();
     // SAFETY: as above.
-    unsafe { stream.batch_to_host(&down) }.unwrap();
+    unsafe { stream.batch_to_host(&copies(&back)) }.unwrap();
     stream.synchronize().unwrap();
     assert!(bytes_of(&back)[..at] == content[..at]);
     assert!(bytes_of(&back)[at..].iter().all(|byte| *byte == 0));
@@ -209,12 +209,11 @@ fn a_stream_that_records_a_graph_is_not_followed_and_goes_on_recording() {
 #[test]
 fn copies_go_on_while_another_thread_records_a_graph_and_do_not_end_it() {
     let fake = Fake::start();
-    own_context(0);
+    let context = own_context(0);
     let made = cuda().stream_create(StreamFlags::NON_BLOCKING).unwrap();
     fake.ok("fake_cuda_set_capturing", [made.as_raw().addr(), 1]);
     let mut memory = DeviceBuffer::on_current(70_000).unwrap();
     memory.copy_from_host(&numbers(70_000)).unwrap();
-    let context = memory.context();
     {
         let _entered = context.enter().unwrap();
         let slab = Slab::take(70_000, LIMIT).unwrap();
