@@ -77,6 +77,19 @@ fn the_last_release_of_a_primary_context_ends_what_was_made_in_it() {
 }
 
 #[test]
+fn a_spoilt_primary_context_comes_back_sound_after_its_last_release() {
+    let cuda = Cuda::start();
+    let (words, stream) = (cuda.pinned(4), cuda.stream());
+    cuda.ok("cuStreamWaitValue32_v2", [stream, words, 3, 0]);
+    cuda.break_context(700);
+    assert_eq!(cuda.call("cuMemFreeHost", [words]), 700);
+    cuda.ok("cuDevicePrimaryCtxRelease_v2", [0]);
+    assert_eq!((cuda.pinned_bytes(), cuda.primary(0)), (0, cuda.context));
+    cuda.memory(8);
+    cuda.ok("cuCtxSynchronize", []);
+}
+
+#[test]
 fn the_state_of_a_primary_context_is_told_without_making_it() {
     let cuda = Cuda::start();
     let state = |device: usize| {

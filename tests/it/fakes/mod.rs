@@ -2,6 +2,7 @@
 
 mod calls;
 mod contexts;
+mod files;
 mod memory;
 mod pointers;
 mod streams;

@@ -25,6 +25,16 @@ fn a_held_stream_is_late_and_reads_its_source_when_it_runs() {
 }
 
 #[test]
+fn a_delayed_copy_is_on_its_way_when_the_call_returns() {
+    let cuda = Cuda::start();
+    let (memory, pinned, stream) = (cuda.memory(4), cuda.pinned(4), cuda.stream());
+    // Longer than any test runs; the process does not wait for it.
+    cuda.set_delay(std::time::Duration::from_secs(3600));
+    cuda.ok("cuMemcpyHtoDAsync_v2", [memory, pinned, 4, stream]);
+    assert_eq!(cuda.call("cuStreamQuery", [stream]), NOT_READY);
+}
+
+#[test]
 fn pageable_memory_is_read_by_the_call_and_written_before_it_returns() {
     let cuda = Cuda::start();
     let (memory, stream) = (cuda.memory(4), cuda.stream());

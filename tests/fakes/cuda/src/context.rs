@@ -53,11 +53,8 @@ driver! { ENTRIES:
         };
         let primary = place.primary;
         if left == 0 {
-            // Its work is waited for. What breaks meanwhile ends with it.
-            match queue::drain(world, primary) {
-                Ok(still) => world = still,
-                Err(_) => world = crate::world::world(),
-            }
+            // Its work is waited for.
+            world = queue::settle(world, primary);
             world.end_context(primary);
         }
         world.device(device)?.retained = left;
@@ -83,6 +80,16 @@ driver! { ENTRIES:
         create(context, device)
     }
 
+    ready fn cuCtxCreate_v3(
+        context: Out<Handle>,
+        _params: usize,
+        _count: c_int,
+        _flags: c_uint,
+        device: c_int,
+    ) {
+        create(context, device)
+    }
+
     ready fn cuCtxCreate_v4(context: Out<Handle>, _params: usize, _flags: c_uint, device: c_int) {
         create(context, device)
     }
@@ -95,10 +102,7 @@ driver! { ENTRIES:
             world.fault("cuCtxDestroy of what is no context of cuCtxCreate".to_owned());
             return Err(INVALID_CONTEXT);
         }
-        match queue::drain(world, context) {
-            Ok(still) => world = still,
-            Err(_) => world = crate::world::world(),
-        }
+        world = queue::settle(world, context);
         world.end_context(context);
         STACK.with_borrow_mut(|stack| {
             if stack.last() == Some(&context) {

@@ -13,6 +13,10 @@
 //! ```
 //! A fault is what a correct program never does; each is kept as a sentence (`fake_cuda_fault`).
 //!
+//! Variables, each with a control that wins over it: `FAKE_CUDA_DEVICES` (2), `FAKE_CUDA_VERSION` (13000), `FAKE_CUDA_INIT` (0,
+//! the status of `cuInit`), `FAKE_CUDA_MEMORY` (bytes of each device, 16 GiB), `FAKE_CUDA_DELAY_US` (0, what each copy
+//! takes longer), `FAKE_CUDA_FAIL` (rules, see kvik-fake-common).
+//!
 //! Not here: kernels, graphs, arrays, virtual memory, IPC. It says nothing about speed.
 #![allow(
     non_snake_case,
@@ -21,8 +25,6 @@
 
 mod abi;
 mod entry;
-mod inject;
-mod settings;
 
 mod place;
 mod queue;

@@ -164,6 +164,18 @@ pub(crate) fn drain(
     Ok(world)
 }
 
+/// Waits until nothing of a context is on its way, also where it is spoilt: its streams then pass over what is left.
+pub(crate) fn settle(
+    mut world: MutexGuard<'static, World>,
+    context: Handle,
+) -> MutexGuard<'static, World> {
+    let busy = |stream: &Stream| stream.context == context && !stream.is_idle();
+    while world.streams.values().any(busy) {
+        world = wait(world);
+    }
+    world
+}
+
 /// The rule of the default stream: it waits for what the blocking streams of its context were given before, and they for it.
 fn waits_of(world: &World, handle: Handle) -> Vec<(Handle, u64)> {
     let Some(stream) = world.streams.get(&handle) else {
