@@ -28,4 +28,5 @@ pub(crate) const HOST_MEMORY_NOT_REGISTERED: Code = 713;
 pub(crate) const NOT_PERMITTED: Code = 800;
 pub(crate) const NOT_SUPPORTED: Code = 801;
 pub(crate) const STREAM_CAPTURE_UNSUPPORTED: Code = 900;
+pub(crate) const STREAM_CAPTURE_IMPLICIT: Code = 906;
 pub(crate) const UNKNOWN: Code = 999;

@@ -24,10 +24,11 @@ fn top() -> Option<Handle> {
     STACK.with_borrow(|stack| stack.last().copied())
 }
 
-fn exists(handle: Handle) -> Answer {
+/// As with the real driver, one that was destroyed can be made current; what is called in it then fails.
+fn existed(handle: Handle) -> Answer {
     let world = world();
-    let alive = world.contexts.get(&handle).is_some_and(|it| it.alive);
-    if alive { Ok(()) } else { Err(INVALID_CONTEXT) }
+    let known = world.contexts.get(&handle);
+    known.map(drop).ok_or(INVALID_CONTEXT)
 }
 
 driver! { ENTRIES:
@@ -38,8 +39,10 @@ driver! { ENTRIES:
         let place = world.device(device)?;
         place.primary = primary;
         place.retained += 1;
-        if let Some(context) = world.contexts.get_mut(&primary) {
+        let id = world.id();
+        if let Some(context) = world.contexts.get_mut(&primary).filter(|it| !it.alive) {
             context.alive = true;
+            context.id = id;
         }
         context.set(primary)
     }
@@ -118,7 +121,7 @@ driver! { ENTRIES:
 
     ready fn cuCtxSetCurrent(context: Handle) {
         if context != 0 {
-            exists(context)?;
+            existed(context)?;
         }
         STACK.with_borrow_mut(|stack| {
             stack.pop();
@@ -128,7 +131,7 @@ driver! { ENTRIES:
     }
 
     ready fn cuCtxPushCurrent_v2(context: Handle) {
-        exists(context)?;
+        existed(context)?;
         STACK.with_borrow_mut(|stack| stack.push(context));
         Ok(())
     }
@@ -148,8 +151,7 @@ driver! { ENTRIES:
     ready fn cuCtxGetId(context: Handle, id: Out<u64>) {
         let world = world();
         let asked = if context == 0 { current(&world)? } else { context };
-        world.context(asked)?;
-        id.set(asked as u64)
+        id.set(world.context(asked)?.id)
     }
 
     ready fn cuCtxSynchronize() {

@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use crate::abi::{Answer, Code, Handle, Out, SUCCESS, Text, hand_out};
-use crate::context;
 use crate::entry::RULES;
 use crate::place::{Expected, Place};
 use crate::queue::{self, Work};
 use crate::world::{self, Kind, World, changed, world};
+use crate::{capture, context};
 
 /// Exports controls. Numbers and texts go in, a number comes out.
 macro_rules! controls {
@@ -66,8 +66,7 @@ controls! {
     /// What `stream` says when asked whether it is capturing.
     fn fake_cuda_set_capturing(stream: Handle, status: c_int) -> Code {
         with_stream(stream, |world, stream| {
-            world.stream(stream)?.capturing = status;
-            Ok(())
+            capture::pretend(world, stream, status)
         })
     }
 

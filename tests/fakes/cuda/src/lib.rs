@@ -5,7 +5,7 @@
 //! it, addresses are never used twice, copies run late, on a thread of their stream, and read their source when they run.
 //!
 //! ```text
-//! device, context, memory, pointer, copy, stream, event      the exported calls, each through `entry`
+//! device, context, memory, pointer, copy, stream, event, capture      the exported calls, each through `entry`
 //!                       |
 //! world                 contexts, allocations, streams, events and faults, behind one lock
 //! space  queue  place   where memory lies; the thread of each stream; what a copy reads and writes
@@ -31,6 +31,7 @@ mod queue;
 mod space;
 mod world;
 
+mod capture;
 mod context;
 mod control;
 mod copy;

@@ -5,11 +5,11 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{
     Answer, Handle, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, STREAM_CAPTURE_UNSUPPORTED,
 };
-use crate::context;
 use crate::entry::driver;
 use crate::place::{Expected, Place};
 use crate::queue::{self, Stream, Work};
 use crate::world::{World, changed, world};
+use crate::{capture, context};
 
 driver! { ENTRIES:
     ready fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
@@ -77,7 +77,7 @@ driver! { ENTRIES:
     ready fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>) {
         let mut world = world();
         let stream = queue::meant(&mut world, stream)?;
-        status.set(world.stream(stream)?.capturing)
+        status.set(capture::status(&mut world, stream)?)
     }
 
     ready fn cuStreamWaitValue32(stream: Handle, word: usize, value: u32, flags: c_uint) {
@@ -121,8 +121,9 @@ fn create(stream: Out<Handle>, flags: c_uint) -> Answer {
 
 /// A stream about which a question is allowed: not while it is capturing.
 fn checked(world: &mut World, stream: Handle) -> Answer<&mut Stream> {
+    capture::check_default(world, stream)?;
     let stream = world.stream(stream)?;
-    if stream.capturing == 0 {
+    if stream.capturing == capture::NONE {
         Ok(stream)
     } else {
         Err(STREAM_CAPTURE_UNSUPPORTED)

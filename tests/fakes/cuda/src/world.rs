@@ -47,6 +47,8 @@ pub(crate) struct Device {
 
 pub(crate) struct Context {
     pub(crate) device: i32,
+    /// What `cuCtxGetId` says: another one each time a primary context comes back.
+    pub(crate) id: u64,
     pub(crate) alive: bool,
     /// An error that spoils the context: every later call in it returns it.
     pub(crate) broken: Option<Code>,
@@ -200,6 +202,7 @@ impl World {
     pub(crate) fn add_context(&mut self, device: i32) -> Handle {
         let context = self.handle();
         let default_stream = self.handle();
+        let id = self.id();
         let blocking = true;
         let stream = Stream::new(context, blocking);
         self.streams.insert(default_stream, stream);
@@ -207,6 +210,7 @@ impl World {
             context,
             Context {
                 device,
+                id,
                 alive: true,
                 broken: None,
                 default_stream,
