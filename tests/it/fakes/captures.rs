@@ -14,7 +14,7 @@ fn status(cuda: &Cuda, stream: usize) -> i32 {
     status
 }
 
-/// Exchanges the mode of this thread: 0 minds all captures, 2 none.
+/// Exchanges the mode of this thread: 0 minds all captures, 1 its own, 2 none.
 fn mode(cuda: &Cuda, mut mode: i32) -> i32 {
     cuda.ok("cuThreadExchangeStreamCaptureMode", [at(&mut mode)]);
     mode
@@ -43,7 +43,9 @@ fn calls_of_other_threads_end_a_capture_unless_they_are_relaxed() {
     cuda.ok("cuStreamQuery", [other]);
     cuda.ok("cuMemHostRegister_v2", [at(&mut plain), 64, 0]);
     assert_eq!((status(&cuda, stream), cuda.faults().len()), (ACTIVE, 0));
-    assert_eq!(mode(&cuda, 0), 2);
+    assert_eq!(mode(&cuda, 1), 2);
+    cuda.ok("cuEventQuery", [event]);
+    assert_eq!(mode(&cuda, 0), 1);
     let mut word = 0_usize;
     for (name, words) in [
         ("cuEventQuery", [event, 0]),

@@ -16,7 +16,7 @@ pub(crate) const NONE: c_int = 0;
 const ACTIVE: c_int = 1;
 const INVALIDATED: c_int = 2;
 
-/// `CUstreamCaptureMode`: this thread minds captures of all threads, its own, or none.
+/// `CUstreamCaptureMode`: this thread minds captures of all threads, its own (1), or none. Those here are always of others.
 const GLOBAL: c_int = 0;
 const RELAXED: c_int = 2;
 
@@ -60,7 +60,7 @@ const UNSAFE: [&str; 17] = [
 
 /// Refuses a call of a thread that minds captures, while there is one.
 pub(crate) fn check(call: &str) -> Answer {
-    if !EVER.load(Ordering::Acquire) || MODE.get() == RELAXED || !UNSAFE.contains(&call) {
+    if !EVER.load(Ordering::Acquire) || MODE.get() != GLOBAL || !UNSAFE.contains(&call) {
         return Ok(());
     }
     end(&mut world(), call, None, STREAM_CAPTURE_UNSUPPORTED)
