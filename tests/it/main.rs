@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod exams;
+mod fakes;
 mod file_systems;
 
 mod behavior;

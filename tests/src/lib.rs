@@ -4,7 +4,7 @@
 //! it/ stress/          the tests                 child/    a process for the tests whose subject is a process
 //!        |                                         |
 //! conformance -> model          engine, pattern, os          faults -> shim/faults.c
-//! mounts -> need
+//! mounts -> need                                      fake -> fakes/cuda: libraries of a machine with a GPU
 //! ```
 //! A test that was asked for and cannot run fails, and says what it needs (`need`).
 
@@ -17,6 +17,7 @@ pub mod model;
 
 pub mod child;
 pub mod engine;
+pub mod fake;
 pub mod faults;
 pub mod mounts;
 pub mod need;

@@ -46,6 +46,20 @@ impl Forked {
     }
 }
 
+/// Whether the CPU can read the byte at `address`, and whether the address is in use at all.
+#[must_use]
+pub fn is_readable(address: usize) -> (bool, bool) {
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    // SAFETY: the kernel looks at the byte itself, and answers EFAULT where it cannot be read.
+    let written = unsafe { libc::write(writer.as_raw_fd(), address as *const _, 1) };
+    drop(reader);
+    let page = address - address % 4096;
+    let mut resident = [0_u8; 1];
+    // SAFETY: mincore touches none of the memory that it is asked about; its answer is one byte for one page.
+    let known = unsafe { libc::mincore(page as *mut _, 4096, resident.as_mut_ptr()) };
+    (written == 1, known == 0)
+}
+
 /// Sets a variable of this process. Only for a process that has no second thread yet.
 pub fn set_variable(name: &str, value: &str) {
     // SAFETY: the callers, scenarios of the child binary, run no other thread at that time.

@@ -59,6 +59,25 @@ macro_rules! settings {
                 effect: Effect::Now,
                 rule: Rule::any(),
             }
+            /// The file of the CUDA driver's library that is loaded, in place of the system's `libcuda.so.1`; empty for that
+            /// one. It counts at the first use of a device in the process, and not again.
+            CudaLibrary cuda_library: Option<PathBuf> {
+                variables: &["KVIK_CUDA_LIBRARY"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// The file of cuFile's library that is loaded, in place of the system's `libcufile.so.0`; empty for that one.
+            CufileLibrary cufile_library: Option<PathBuf> {
+                variables: &["KVIK_CUFILE_LIBRARY"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Planned,
+                rule: Rule::any(),
+            }
             /// Reads and writes of device memory below this size do not use cuFile.
             GdsThreshold gds_threshold: ByteSize {
                 variables: &["KVIK_GDS_THRESHOLD", "KVIKIO_GDS_THRESHOLD"],

@@ -185,6 +185,7 @@ fn the_page_says_which_settings_this_version_does_not_act_on() {
             "task_size",
             "inline_size",
             "compat_mode",
+            "cuda_library",
             "bounce_buffer_size",
             "auto_direct_io_read",
             "auto_direct_io_write",

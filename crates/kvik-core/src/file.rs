@@ -169,8 +169,10 @@ impl FileHandle {
             return self.call(len, options)?.read(&mut target, offset);
         }
         let range = self.check(offset, len, options, Op::Read)?;
+        let Some(mut window) = target.window() else {
+            return self.call(len, options)?.read(&mut target, offset);
+        };
         let span = self.begin(Direction::Read, offset, len);
-        let mut window = target.window();
         let outcome = posix::fill(&self.0.file, &mut window, offset);
         let moved = window.filled();
         span.finish(moved as u64, outcome.is_ok());
@@ -186,8 +188,11 @@ impl FileHandle {
             return self.call(len, options)?.write(source, offset);
         }
         let range = self.check(offset, len, options, Op::Write)?;
+        let Some(bytes) = source.bytes() else {
+            return self.call(len, options)?.write(source, offset);
+        };
         let span = self.begin(Direction::Write, offset, len);
-        let (moved, error) = posix::drain(&self.0.file, source.bytes(), offset);
+        let (moved, error) = posix::drain(&self.0.file, bytes, offset);
         span.finish(moved as u64, error.is_none());
         match error {
             Some(error) => Err(error.at(&self.0.place).within(range, moved as u64)),
@@ -245,6 +250,8 @@ impl FileHandle {
         };
         Ok(Call {
             engine: Arc::clone(&self.0.engine),
+            for_device: Arc::clone(&self.0.for_device),
+            bounce_buffer_size: config.bounce_buffer_size()?.bytes(),
             pool: self.0.pool.clone().unwrap_or_else(ThreadPool::global),
             threads,
             task_size,

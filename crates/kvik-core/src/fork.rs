@@ -11,7 +11,8 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// The number of forks between this process and the first one that used kvik.
 pub(crate) fn generation() -> u64 {
-    if !WATCHED.swap(true, Ordering::AcqRel) {
+    // Looked at first: many threads ask, and a load leaves the line with all of them.
+    if !WATCHED.load(Ordering::Acquire) && !WATCHED.swap(true, Ordering::AcqRel) {
         // SAFETY: `in_child` only stores to atomics, which is allowed between fork and exec; it does not unwind. The
         // only failure is lack of memory for the registration, and then a child finds no pool worker and no
         // generation change: it is no worse off than without the handler.

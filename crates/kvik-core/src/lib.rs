@@ -54,6 +54,7 @@ mod buffer;
 mod choice;
 mod copy;
 mod host_buffer;
+mod memory;
 mod piece;
 mod target;
 mod window;
@@ -66,6 +67,8 @@ mod ranges;
 mod scatter;
 mod stretch;
 mod transfer;
+
+mod device;
 
 mod block_device;
 mod compat;
@@ -87,6 +90,9 @@ pub use block_device::{BlockDevice, block_device_of};
 pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};
 pub use compat::{Allowed, EnginePreference, Route, RuledOut};
+pub use device::{
+    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, free_pinned_memory, pinned_memory,
+};
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;

@@ -4,16 +4,27 @@ use super::Problem;
 use crate::workspace::Graph;
 
 /// Who may know whom, from the ground up. The picture of it is in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
-    ("kvik-core", &["kvik-config", "kvik-stats", "kvik-sys"]),
+    // The fake is for its tests alone.
+    (
+        "kvik-core",
+        &["kvik-config", "kvik-fake-cuda", "kvik-stats", "kvik-sys"],
+    ),
     ("kvik", &["kvik-config", "kvik-core", "kvik-stats"]),
     // The products see what a user sees.
     ("kvik-bench", &["kvik"]),
     ("kvik-cli", &["kvik", "kvik-bench"]),
-    ("kvik-tests", &["kvik"]),
+    // Libraries of the machine, which no crate of ours knows. Tests load them.
+    ("kvik-fake-common", &[]),
+    ("kvik-fake-cuda", &["kvik-fake-common"]),
+    ("kvik-fake-cufile", &["kvik-fake-common"]),
+    (
+        "kvik-tests",
+        &["kvik", "kvik-fake-cuda", "kvik-fake-cufile"],
+    ),
     // For the page of settings.
     ("xtask", &["kvik-config"]),
 ];

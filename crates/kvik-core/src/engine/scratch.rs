@@ -16,7 +16,7 @@ use super::{Engine, Lane};
 use crate::budget::Scratch as Memory;
 use crate::corridor::FillWindow;
 use crate::error::Result;
-use crate::target::Target;
+use crate::target::filling;
 
 /// `pread` through a scratch, on one descriptor.
 #[derive(Debug)]
@@ -75,8 +75,7 @@ impl Borrowed {
             let len = place.len().min(window.remaining());
             let place = &mut place[..len];
 
-            let mut target = Target::from(&mut *place);
-            let mut landing = target.window();
+            let mut landing = filling(&mut *place);
             let outcome = posix::fill(file, &mut landing, at);
             let filled = landing.filled();
             window.put_streaming(&place[..filled]);
@@ -139,8 +138,7 @@ mod tests {
                 3 * SIZE + 100,
             ] {
                 let mut bytes = vec![0xee; len + 1];
-                let mut target = Target::from(&mut bytes[..len]);
-                let mut window = target.window();
+                let mut window = filling(&mut bytes[..len]);
                 scratch.fill(&file, &mut window, offset as u64).unwrap();
                 let there = len.min(content.len() - offset);
                 assert_eq!(window.filled(), there, "{len} bytes at {offset}");
@@ -180,8 +178,7 @@ mod tests {
             let mut scratch = Borrowed::take(cap).unwrap();
             assert_eq!(scratch.0.as_deref().map(<[u8]>::len), block);
             let mut bytes = vec![0; 90_000];
-            let mut target = Target::from(&mut bytes);
-            let mut window = target.window();
+            let mut window = filling(&mut bytes);
             scratch.fill(&file, &mut window, 4095).unwrap();
             assert_eq!(window.filled(), 90_000);
             assert!(bytes == content[4095..94_095], "{cap}");
@@ -193,10 +190,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = File::open(folder.path()).unwrap();
         let mut bytes = [0; 10];
-        let mut target = Target::from(&mut bytes);
         let error = Borrowed::take(ByteSize::mib(16))
             .unwrap()
-            .fill(&file, &mut target.window(), 0)
+            .fill(&file, &mut filling(&mut bytes), 0)
             .unwrap_err();
         assert_eq!(error.os_error(), Some(libc::EISDIR));
     }

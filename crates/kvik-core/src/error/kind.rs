@@ -41,9 +41,11 @@ pub enum ErrorKind {
     Misuse,
     /// A setting holds a value that cannot be used; the text names it and where it came from.
     Config,
-    /// The transfer or pool belongs to the process from which this one was forked.
+    /// The transfer, pool or device belongs to the process from which this one was forked.
     Forked,
-    /// The device or the operating system reports a failure that has no kind of its own.
+    /// The CUDA driver refused or failed; the text has its name for the reason.
+    Device,
+    /// A storage device or the operating system reports a failure that has no kind of its own.
     Io,
     /// A fault of kvik itself, a panic in a worker for instance. Please report it.
     Internal,

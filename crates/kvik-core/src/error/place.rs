@@ -24,8 +24,10 @@ pub enum Op {
     DropCache,
     /// Dropping the page cache of the machine.
     DropSystemCache,
-    /// Getting memory from the system.
+    /// Getting memory from the system or a device.
     Allocate,
+    /// Copying between the memories of host and device.
+    Copy,
     /// Starting threads.
     Start,
     /// Resolving settings.
@@ -56,6 +58,7 @@ impl fmt::Display for Op {
             Op::DropCache => "drop the cache of",
             Op::DropSystemCache => "drop the system page cache",
             Op::Allocate => "allocate",
+            Op::Copy => "copy",
             Op::Start => "start threads",
             Op::Configure => "settings",
         })

@@ -18,7 +18,7 @@ impl FileHandle {
         offset: u64,
         options: &ReadOptions,
     ) -> Pending<B> {
-        let len = buffer.bytes_mut().len() as u64;
+        let len = buffer.target().len() as u64;
         match self.may_read().and_then(|()| self.call(len, options)) {
             Ok(call) => call.submit_read(buffer, offset),
             Err(error) => Pending::refused(error, buffer),
@@ -37,7 +37,7 @@ impl FileHandle {
         offset: u64,
         options: &WriteOptions,
     ) -> Pending<B> {
-        let len = buffer.bytes().len() as u64;
+        let len = buffer.source().len() as u64;
         let call = self.may_write().and_then(|()| self.call(len, options));
         match call.and_then(|call| Ok((call, self.write_offset(offset)?))) {
             Ok((call, offset)) => call.submit_write(buffer, offset),

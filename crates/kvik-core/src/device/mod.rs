@@ -1,0 +1,55 @@
+//! Devices: the driver, contexts, addresses, streams, pinned memory and buffers. Each thing of the driver's has one owner
+//! here, which releases it once.
+//!
+//! - **The driver** is loaded and started at the first use of a device, once in a process; reads and writes of host memory
+//!   never do it. Whatever came of it stays, failures too.
+//! - **Contexts.** A thread enters the context of the memory that it works on and leaves it again: [`Entered`]. The caller's
+//!   current context is the same before and after, on every path. No context is made where somebody's memory is in one
+//!   already; where there is none (memory of a pool), the device's primary one is held, for the life of the process.
+//! - **Captures.** While a thread of the program records a graph, calls of other threads that the driver thinks unsafe then
+//!   would end the recording. Whoever has entered a context has told the driver that it takes no part in any.
+//! - **What dies with its context** (a program may destroy its own, or reset a device) is never touched again: streams and
+//!   events are kept under the identity of their context, which the driver does not give to two, and which is asked for
+//!   anew each time a context is entered.
+//! - **Order.** Copies run on streams of ours that wait for no other. [`CopyStream::follow_default`] makes such a stream
+//!   wait, on the device, for what was queued on the default stream before.
+//! - **Threads.** A stream is one thread's at a time: taken out of a store, used without a lock, put back. Marks and pinned
+//!   blocks come from stores too, whose locks nobody holds during a call of the driver.
+//! - **Fork.** A device stays with the process that used it first. A child gets errors ([`ErrorKind::Forked`]); what it
+//!   inherited and drops is left alone.
+//! - **Exit.** Stores are never freed, and what is dropped while the driver shuts down ignores its answers.
+//!
+//! [`ErrorKind::Forked`]: crate::ErrorKind::Forked
+
+mod buffer;
+mod context;
+mod driver;
+#[cfg(test)]
+mod fake;
+mod mark;
+mod pinned;
+mod pinned_buffer;
+mod pointer;
+mod raw_stream;
+mod slab;
+mod store;
+mod stream;
+
+pub use buffer::DeviceBuffer;
+pub(crate) use context::{Context, Entered};
+pub(crate) use mark::Mark;
+pub use pinned_buffer::PinnedBuffer;
+pub(crate) use pointer::{Space, locate};
+pub use raw_stream::RawStream;
+pub(crate) use slab::Slab;
+pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
+pub(crate) use stream::{Copy, CopyStream};
+
+/// Where memory of a device is, and what must be done before it may be touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The context of its allocation.
+    pub(crate) context: Context,
+    /// The stream, besides the default one, whose work so far comes first.
+    pub(crate) stream: Option<RawStream>,
+}

@@ -1,0 +1,103 @@
+//! Streams of the program's own, which kvik is told to go behind.
+
+use std::ffi::c_void;
+
+use kvik_sys::{Cuda, CudaStatus, Stream};
+
+use super::context::Context;
+use super::driver::{driver, failed};
+use super::mark::Mark;
+use crate::error::{Error, ErrorKind, Op, Result};
+
+/// A stream of the program's own, by the driver's handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RawStream(Stream);
+
+impl RawStream {
+    /// The legacy default stream of the context that is current where it is used.
+    pub const DEFAULT: RawStream = RawStream(Stream::DEFAULT);
+
+    /// The default stream of the thread that uses it, in the context that is current there.
+    pub const PER_THREAD: RawStream = RawStream(Stream::PER_THREAD);
+
+    /// From a `CUstream` or `cudaStream_t`.
+    ///
+    /// # Safety
+    /// It is a stream of the driver, or one of the numbers 0, 1 and 2 which the driver's header defines, and it is not
+    /// destroyed before this value, its copies and everything made with them are gone.
+    #[must_use]
+    pub unsafe fn from_raw(stream: *mut c_void) -> RawStream {
+        RawStream(Stream::from_raw(stream))
+    }
+
+    /// The handle.
+    #[must_use]
+    pub fn as_raw(self) -> *mut c_void {
+        self.0.as_raw()
+    }
+
+    pub(super) fn stream(self) -> Stream {
+        self.0
+    }
+
+    /// Whether it names a stream only by who asks.
+    pub(super) fn is_default(self) -> bool {
+        [Stream::DEFAULT, Stream::LEGACY, Stream::PER_THREAD].contains(&self.0)
+    }
+
+    /// The context of it.
+    pub(super) fn context(self, cuda: &Cuda, op: Op) -> Result<Context> {
+        if self.is_default() {
+            return Context::current_or_misuse(op);
+        }
+        // SAFETY: `from_raw` was promised that the stream is there.
+        let handle = unsafe { cuda.stream_get_ctx(self.0) }
+            .map_err(|status| failed(op, "cuStreamGetCtx", status))?;
+        Context::find(handle)
+    }
+
+    /// Marks what has been queued on it so far, unless that is done; a default stream is that of `context`, which the caller
+    /// has entered.
+    ///
+    /// # Errors
+    /// `Misuse` if it records a graph, which goes on undisturbed.
+    pub(crate) fn queue(self, context: Context) -> Result<Option<Mark>> {
+        let cuda = driver()?.cuda();
+        self.refuse_capture(cuda, Op::Copy)?;
+        // SAFETY: `from_raw` was promised that the stream is there.
+        let is_done = unsafe { cuda.stream_query(self.0) };
+        // The usual case, and cheaper than an event.
+        if is_done.map_err(|status| failed(Op::Copy, "cuStreamQuery", status))? {
+            return Ok(None);
+        }
+        let own = match self.is_default() {
+            true => context,
+            false => self.context(cuda, Op::Copy)?,
+        };
+        let _entered = match own == context {
+            true => None,
+            false => Some(own.enter()?),
+        };
+        Mark::set(own, self.0).map(Some)
+    }
+
+    /// Refuses a stream that records a graph, without disturbing the recording.
+    pub(super) fn refuse_capture(self, cuda: &Cuda, op: Op) -> Result<()> {
+        // SAFETY: `from_raw` was promised that the stream is there.
+        let why = match unsafe { cuda.stream_is_capturing(self.0) } {
+            Ok(false) => return Ok(()),
+            Ok(true) => {
+                "the stream is recording a graph, and what is only recorded cannot be waited for; end the recording first"
+            }
+            Err(CAPTURE_BESIDE) => {
+                "a stream that is ordered with the default stream is recording a graph, and meanwhile the default stream cannot \
+                 be waited for; record on a non-blocking stream or end the recording first"
+            }
+            Err(status) => return Err(failed(op, "cuStreamIsCapturing", status)),
+        };
+        Err(Error::new(ErrorKind::Misuse, op, why))
+    }
+}
+
+// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.
+const CAPTURE_BESIDE: CudaStatus = CudaStatus::new(906);

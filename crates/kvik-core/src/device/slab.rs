@@ -1,0 +1,259 @@
+//! Pinned memory between files and devices: [`Slab`], lent from one budget of the process.
+//!
+//! Slabs that come back are kept, since pinning takes longer than reading them full. They are given back in two ways: on
+//! request, [`free_pinned_memory`]; and whenever the last slab that is lent comes back, those that nobody has taken for
+//! [`IDLE`]. Not while others are lent: unpinning waits for the device, and the device may wait for a thread that still
+//! has slabs.
+
+use std::fmt;
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
+use std::time::{Duration, Instant};
+
+use super::context::Context;
+use super::driver::{driver, started};
+use super::pinned::Pinned;
+use crate::budget::footprint;
+use crate::error::{Op, Result};
+use crate::pool::shared_value;
+use crate::sync::{Condvar, Mutex, lock, wait};
+
+/// Pinned memory, starting at a page, which holds whatever its last user left. It goes back to the budget on drop; whoever
+/// has queued a copy from it or to it keeps it until the copy is done.
+pub(crate) struct Slab {
+    // None while it is being dropped.
+    block: Option<Pinned>,
+    len: usize,
+}
+
+impl Slab {
+    /// `len` bytes, when not more than `limit` are lent with them; at once if none are. The caller has entered a context.
+    ///
+    /// # Errors
+    /// `OutOfMemory` or `Device` if no more memory can be pinned; `Misuse` if no context is current.
+    pub(crate) fn take(len: usize, limit: u64) -> Result<Slab> {
+        driver()?;
+        Slab::lend(len, budget().wait(len, limit))
+    }
+
+    /// The same, or `None` instead of waiting.
+    pub(crate) fn try_take(len: usize, limit: u64) -> Result<Option<Slab>> {
+        driver()?;
+        let loan = budget().take(len, limit);
+        loan.map(|loan| Slab::lend(len, loan)).transpose()
+    }
+
+    /// Its first byte.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.block
+            .as_ref()
+            .map_or(NonNull::dangling(), Pinned::start)
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn lend(len: usize, loan: Loan) -> Result<Slab> {
+        let block = match loan {
+            Loan::Kept(block) => block,
+            Loan::New(displaced) => {
+                drop(displaced);
+                let made = Context::current_or_misuse(Op::Allocate)
+                    .and_then(|context| Pinned::new(len.max(1), context));
+                made.inspect_err(|_| budget().forgo(len))?
+            }
+        };
+        Ok(Slab {
+            block: Some(block),
+            len,
+        })
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        // The budget is the parent's; a child has nothing to give back.
+        if let Some(block) = self.block.take()
+            && started().is_some()
+        {
+            drop(budget().put(block, Instant::now()));
+        }
+    }
+}
+
+impl fmt::Debug for Slab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slab({} bytes)", self.len)
+    }
+}
+
+/// The pinned memory between files and devices that the process has, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PinnedMemory {
+    /// In use by transfers.
+    pub lent: u64,
+    /// Kept for the next ones.
+    pub kept: u64,
+}
+
+/// How much pinned memory the process has for transfers. It does not load the driver.
+#[must_use]
+pub fn pinned_memory() -> PinnedMemory {
+    match started() {
+        Some(_) => budget().bytes(),
+        None => PinnedMemory::default(),
+    }
+}
+
+/// Gives pinned memory that is not in use by transfers to the system; returns how many bytes that were.
+///
+/// The driver may let the caller wait until the device has done what is queued.
+pub fn free_pinned_memory() -> u64 {
+    match started() {
+        Some(_) => budget().free(),
+        None => 0,
+    }
+}
+
+/// Keeps track of blocks, lent and kept. Pinning and unpinning are left to the caller, outside the lock.
+#[derive(Default)]
+struct Budget {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    // Blocks that came back, the longest ago first, and when they did.
+    kept: Vec<(Pinned, Instant)>,
+    kept_bytes: u64,
+    lent_bytes: u64,
+}
+
+/// What a wish comes to.
+enum Loan {
+    /// A block that was lent before; at least as long as wished for, and at most twice.
+    Kept(Pinned),
+    /// A new one may be pinned, and counts as lent. These are to be unpinned before, to make room.
+    New(Vec<Pinned>),
+}
+
+impl Budget {
+    fn take(&self, len: usize, limit: u64) -> Option<Loan> {
+        lock(&self.state).take(len, limit)
+    }
+
+    fn wait(&self, len: usize, limit: u64) -> Loan {
+        let mut state = lock(&self.state);
+        loop {
+            match state.take(len, limit) {
+                Some(loan) => return loan,
+                None => state = wait(&self.returned, state),
+            }
+        }
+    }
+
+    /// Takes a block back and keeps it; returns those that are to be unpinned.
+    #[must_use]
+    fn put(&self, block: Pinned, now: Instant) -> Vec<Pinned> {
+        let mut state = lock(&self.state);
+        let len = footprint(block.len());
+        state.lent_bytes -= len;
+        state.kept_bytes += len;
+        state.kept.push((block, now));
+        let idle = match state.lent_bytes {
+            0 => state.idle(now),
+            _ => Vec::new(),
+        };
+        drop(state);
+        self.returned.notify_all();
+        idle
+    }
+
+    /// Counts `len` bytes as not lent after all.
+    fn forgo(&self, len: usize) {
+        lock(&self.state).lent_bytes -= footprint(len.max(1));
+        self.returned.notify_all();
+    }
+
+    fn free(&self) -> u64 {
+        let mut state = lock(&self.state);
+        let kept = mem::take(&mut state.kept);
+        let freed = mem::take(&mut state.kept_bytes);
+        drop(state);
+        drop(kept);
+        freed
+    }
+
+    fn bytes(&self) -> PinnedMemory {
+        let state = lock(&self.state);
+        PinnedMemory {
+            lent: state.lent_bytes,
+            kept: state.kept_bytes,
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self, len: usize, limit: u64) -> Option<Loan> {
+        let lent = self.lent_bytes;
+        // The first one is lent in any case, or nobody would ever give one back.
+        let may_lend = |bytes: u64| {
+            let after = lent.checked_add(bytes)?;
+            (after <= limit || lent == 0).then_some(after)
+        };
+        let fits = |block: &Pinned| {
+            let suits = block.len() >= len && block.len() / 2 <= len;
+            suits && may_lend(footprint(block.len())).is_some()
+        };
+        let found = self.kept.iter().rposition(|(block, _)| fits(block));
+        let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
+        let after = may_lend(wanted)?;
+        self.lent_bytes = after;
+        if let Some(at) = found {
+            self.kept_bytes -= wanted;
+            return Some(Loan::Kept(self.kept.remove(at).0));
+        }
+        // Blocks of other sizes make room, the longest unused first.
+        let mut displaced = Vec::new();
+        while after.saturating_add(self.kept_bytes) > limit && !self.kept.is_empty() {
+            displaced.push(self.drop_oldest());
+        }
+        Some(Loan::New(displaced))
+    }
+
+    /// Those that nobody has taken for long.
+    fn idle(&mut self, now: Instant) -> Vec<Pinned> {
+        let is_idle = |since: Instant| now.saturating_duration_since(since) >= IDLE;
+        let count = self
+            .kept
+            .iter()
+            .take_while(|(_, since)| is_idle(*since))
+            .count();
+        (0..count).map(|_| self.drop_oldest()).collect()
+    }
+
+    fn drop_oldest(&mut self) -> Pinned {
+        let (block, _) = self.kept.remove(0);
+        self.kept_bytes -= footprint(block.len());
+        block
+    }
+}
+
+// Pinning 4 MiB takes about 0.4 ms, so that a program which comes back within this time pays nothing, and one which pins it
+// anew each time pays nothing that it could notice.
+const IDLE: Duration = Duration::from_secs(30);
+
+static PROCESS: AtomicPtr<Budget> = AtomicPtr::new(ptr::null_mut());
+
+fn budget() -> &'static Budget {
+    shared_value(&PROCESS, Budget::default)
+}
+
+#[cfg(test)]
+#[path = "slab_tests.rs"]
+mod tests;
