@@ -12,6 +12,7 @@
 
 mod direct;
 mod exit;
+mod fakes;
 mod forks;
 mod growth;
 mod limits;
@@ -43,6 +44,7 @@ fn main() {
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),
         "exit" => exit::run(args),
+        "fakes" => fakes::run(),
         "forked-child-works" => forks::child_works(args),
         "forked-pending" => forks::pending(),
         "fork-in-full-flight" => forks::in_full_flight(args),

@@ -185,6 +185,19 @@ fn addresses_of_calls_are_found_by_version() {
 }
 
 #[test]
+fn a_process_finds_the_fakes_by_the_names_of_the_real_ones_and_tells_them_by_its_environment() {
+    let folder = fake::folder();
+    crate::child("fakes")
+        .env("LD_LIBRARY_PATH", folder.path())
+        .env("FAKE_CUDA_DEVICES", "3")
+        .env("FAKE_CUDA_VERSION", "12040")
+        .env("FAKE_CUDA_MEMORY", "100")
+        .env("FAKE_CUDA_FAIL", "cuStreamCreate:2:999")
+        .env("FAKE_CUFILE_VERSION", "1140")
+        .succeeds();
+}
+
+#[test]
 fn a_forked_child_must_initialise_anew() {
     let cuda = Cuda::start();
     kvik_tests::os::forked(|| {

@@ -149,11 +149,11 @@ fn close() -> Answer {
         return Err(DRIVER_NOT_INITIALIZED);
     }
     state.opened -= 1;
-    let left = (state.files.len(), state.buffers.len());
-    if state.opened == 0 && left != (0, 0) {
-        let (files, buffers) = left;
+    let left = (state.files.len(), state.buffers.len(), state.moving);
+    if state.opened == 0 && left != (0, 0, 0) {
+        let (files, buffers, moving) = left;
         state.fault(format!(
-            "the driver was closed with {files} files and {buffers} buffers registered"
+            "the driver was closed with {files} files and {buffers} buffers registered and {moving} transfers on their way"
         ));
     }
     Ok(())
