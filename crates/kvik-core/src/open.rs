@@ -218,7 +218,7 @@ fn direct_by_settings(
         _ => "settings ask for it, for writes",
     };
     route.prefer(EngineKind::Direct, why);
-    let scratch = config.bounce_buffer_size()?.bytes();
+    let scratch = config.bounce_buffer_size()?;
     let engine = DirectEngine::new(both, read, write).limited(Edges::of(config)?, scratch);
     Ok(Some(Arc::new(engine)))
 }
