@@ -128,7 +128,7 @@ impl<'w> UringLane<'w> {
         let token = self.unanswered.insert(sent);
         // SAFETY: 1: in place, the piece lies in the window, which the job keeps, untouched, until all its requests are
         // answered, and which no other piece overlaps; a slot stays taken until then. A lane that is dropped waits, and
-        // it cannot be leaked: only `Transfer` holds lanes, on its stack. 2: the engine keeps its files open for `'w`.
+        // it cannot be leaked: only `Transfer` holds lanes, on its stack, or lanes that own this one. 2: the engine keeps its files open for `'w`.
         unsafe { self.ring.push(&request, token) };
     }
 
