@@ -185,12 +185,11 @@ impl<'a> Stage<'a> {
                 if *past_the_cache && is_in_memory(&data.path) {
                     return Err(no_disk(&data.path));
                 }
-                let wish = if *past_the_cache {
-                    wish.only(ours::engine(RING)?)
+                let ours = if *past_the_cache {
+                    past_the_cache_by(&data.path, &wish)?
                 } else {
-                    wish
+                    vec![(Contender::ours(), Ours::open(&data.path, &wish)?)]
                 };
-                let ours = Ours::open(&data.path, &wish)?;
                 let scene = ListScene::new(name, data, *size, *past_the_cache, ours, &counts)?;
                 Box::new(scene)
             }
@@ -213,6 +212,16 @@ fn each_engine(
         }
     }
     Ok(all)
+}
+
+/// Lists past the page cache, and those that find it empty.
+fn past_the_cache_by(path: &Path, wish: &Wish) -> Outcome<Vec<(Contender, Ours)>> {
+    let direct = Contender::new(Role::Ours, "kvik direct ranges");
+    let ring = Contender::new(Role::Engine, "kvik, engine uring");
+    Ok(vec![
+        (direct, Ours::open(path, &wish.only(ours::engine(DIRECT)?))?),
+        (ring, Ours::open(path, &wish.only(ours::engine(RING)?))?),
+    ])
 }
 
 fn no_disk(path: &Path) -> Trouble {
@@ -251,6 +260,15 @@ mod tests {
         assert_eq!(all.len(), 1 + EngineKind::ALL.len());
         assert_eq!(all[0].0, Contender::ours());
         assert_eq!(all[1].0.name, "kvik, engine posix");
+    }
+
+    #[test]
+    fn lists_past_the_page_cache_are_about_the_engine_that_goes_past_it() {
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").expect("a temporary file");
+        let all = past_the_cache_by(file.path(), &Wish::default()).expect("opened");
+        let names: Vec<_> = all.iter().map(|(contender, _)| &*contender.name).collect();
+        assert_eq!(names, ["kvik direct ranges", "kvik, engine uring"]);
+        assert_eq!(all[0].0.role, Role::Ours);
     }
 
     #[test]

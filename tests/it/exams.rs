@@ -3,17 +3,49 @@
 use std::path::Path;
 
 use kvik::EngineKind;
+use kvik::stats::names::FALLBACKS;
 use kvik_tests::conformance::{Files, exam};
+use kvik_tests::os::forbid;
 
 #[test]
 fn local_files_in_the_temporary_folder_pass() {
     exam(&Files::in_folder(tempfile::tempdir().unwrap().path()));
 }
 
+/// By a ring, and nothing else: whatever gives way is counted.
+#[track_caller]
+pub(crate) fn past_the_page_cache(folder: &Path) {
+    exam(&Files::in_folder(folder).only(EngineKind::Direct));
+    assert_eq!(FALLBACKS.get(), 0, "this process may have no io_uring");
+}
+
+/// By blocking calls: to this thread and to those it starts the kernel answers as one that has no rings.
+#[track_caller]
+pub(crate) fn past_the_page_cache_without_a_ring(folder: &Path) {
+    forbid(libc::SYS_io_uring_setup, libc::ENOSYS);
+    exam(&Files::in_folder(folder).only(EngineKind::Direct));
+    assert!(FALLBACKS.get() > 0, "somebody has a ring");
+}
+
 #[test]
 fn local_files_past_the_page_cache_pass() {
-    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    exam(&Files::in_folder(folder.path()).only(EngineKind::Direct));
+    past_the_page_cache(tempfile::tempdir_in("/var/tmp").unwrap().path());
+}
+
+#[test]
+fn local_files_past_the_page_cache_without_a_ring_pass() {
+    past_the_page_cache_without_a_ring(tempfile::tempdir_in("/var/tmp").unwrap().path());
+}
+
+/// It has direct I/O since Linux 6.6.
+#[test]
+fn local_files_past_the_page_cache_of_tmpfs_pass() {
+    past_the_page_cache(tempfile::tempdir_in("/dev/shm").unwrap().path());
+}
+
+#[test]
+fn local_files_past_the_page_cache_of_tmpfs_without_a_ring_pass() {
+    past_the_page_cache_without_a_ring(tempfile::tempdir_in("/dev/shm").unwrap().path());
 }
 
 #[test]

@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kvik::{ByteSize, Config, EngineKind, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions};
+use kvik::{ByteSize, Config, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions};
 use kvik_tests::conformance::{Files, exam};
 use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
 
 use crate::cut;
+use crate::exams::{past_the_page_cache, past_the_page_cache_without_a_ring};
 
 #[test]
 fn local_files_on_xfs_pass_the_exam() {
@@ -22,7 +23,14 @@ fn local_files_on_xfs_pass_the_exam() {
 #[test]
 fn local_files_past_the_page_cache_of_xfs_pass_the_exam() {
     let mount = Mount::new(Kind::Xfs, 512 << 20);
-    exam(&Files::in_folder(mount.path()).only(EngineKind::Direct));
+    past_the_page_cache(mount.path());
+    assert_eq!(name_of_file_system(&mount), "xfs");
+}
+
+#[test]
+fn local_files_past_the_page_cache_of_xfs_pass_the_exam_without_a_ring() {
+    let mount = Mount::new(Kind::Xfs, 512 << 20);
+    past_the_page_cache_without_a_ring(mount.path());
     assert_eq!(name_of_file_system(&mount), "xfs");
 }
 
@@ -36,7 +44,14 @@ fn local_files_on_btrfs_pass_the_exam() {
 #[test]
 fn local_files_past_the_page_cache_of_btrfs_pass_the_exam() {
     let mount = Mount::new(Kind::Btrfs, 512 << 20);
-    exam(&Files::in_folder(mount.path()).only(EngineKind::Direct));
+    past_the_page_cache(mount.path());
+    assert_eq!(name_of_file_system(&mount), "btrfs");
+}
+
+#[test]
+fn local_files_past_the_page_cache_of_btrfs_pass_the_exam_without_a_ring() {
+    let mount = Mount::new(Kind::Btrfs, 512 << 20);
+    past_the_page_cache_without_a_ring(mount.path());
     assert_eq!(name_of_file_system(&mount), "btrfs");
 }
 
@@ -50,7 +65,14 @@ fn local_files_on_ext4_pass_the_exam() {
 #[test]
 fn local_files_past_the_page_cache_of_ext4_pass_the_exam() {
     let mount = Mount::new(Kind::Ext4, 128 << 20);
-    exam(&Files::in_folder(mount.path()).only(EngineKind::Direct));
+    past_the_page_cache(mount.path());
+    assert_eq!(name_of_file_system(&mount), "ext4");
+}
+
+#[test]
+fn local_files_past_the_page_cache_of_ext4_pass_the_exam_without_a_ring() {
+    let mount = Mount::new(Kind::Ext4, 128 << 20);
+    past_the_page_cache_without_a_ring(mount.path());
     assert_eq!(name_of_file_system(&mount), "ext4");
 }
 

@@ -1,27 +1,31 @@
 /* Loaded before libc: open, pread (preadv too) and pwrite fail, fall short or come late, as the variable KVIK_FAULT says.
+ * Reads and writes by io_uring count and fare as if they were preads and pwrites; that needs Linux 6.10.
  *
  * Rules stand in a row with commas between them, each as CALL:WHAT:WHEN. The first that applies decides, except that
  * `delay` lets those behind it have their say.
  *
  *   CALL  pread (and preadv), pwrite: all of them; direct-pread, direct-pwrite: those on a descriptor with O_DIRECT, counted apart;
- *         direct-open: open with O_DIRECT, which can only fail
+ *         direct-open: open with O_DIRECT, which can only fail; ring: io_uring_setup, likewise
  *   WHAT  an errno by name; short = half of what was asked for (direct: in whole blocks); one = one byte; zero = nothing; delay = 20 ms later
  *   WHEN  N = the Nth call, counted from 1; N+ = from the Nth call on; *N = each Nth; @N = calls that touch file offset N
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READ, WRITE, DIRECT_READ, DIRECT_WRITE, DIRECT_OPEN, CALLS };
+enum { READ, WRITE, DIRECT_READ, DIRECT_WRITE, DIRECT_OPEN, RING, CALLS };
 enum { SHORT = -1, ONE = -2, NOTHING = -3, DELAY = -4 };
 
 struct rule {
@@ -30,7 +34,7 @@ struct rule {
     long long number;
 };
 
-static const char *const call_names[CALLS] = {"pread", "pwrite", "direct-pread", "direct-pwrite", "direct-open"};
+static const char *const call_names[CALLS] = {"pread", "pwrite", "direct-pread", "direct-pwrite", "direct-open", "ring"};
 static struct rule rules[32];
 static int rule_count;
 static atomic_llong calls[CALLS];
@@ -40,7 +44,7 @@ static int what_of(const char *text)
     static const struct { const char *name; int what; } words[] = {
         {"short", SHORT}, {"one", ONE}, {"zero", NOTHING}, {"delay", DELAY}, {"EINTR", EINTR}, {"EAGAIN", EAGAIN},
         {"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EFBIG", EFBIG}, {"EINVAL", EINVAL}, {"ENOMEM", ENOMEM},
-        {"ESTALE", ESTALE}, {"ETIMEDOUT", ETIMEDOUT}, {"EOPNOTSUPP", EOPNOTSUPP}, {"EMFILE", EMFILE},
+        {"ESTALE", ESTALE}, {"ETIMEDOUT", ETIMEDOUT}, {"EOPNOTSUPP", EOPNOTSUPP}, {"EMFILE", EMFILE}, {"ENOSYS", ENOSYS},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(text, words[i].name))
@@ -170,16 +174,22 @@ ssize_t pwrite64(int fd, const void *buffer, size_t count, off_t offset)
     return answer(WRITE, fd, (void *)buffer, count, offset);
 }
 
+/* For calls that can only fail: whether this one does, with errno set. */
+static int fails(int call)
+{
+    long long nth = atomic_fetch_add(&calls[call], 1) + 1;
+    for (int i = 0; i < rule_count; i++)
+        if (rules[i].call == call && applies(&rules[i], nth, 0, 0)) {
+            errno = rules[i].what;
+            return 1;
+        }
+    return 0;
+}
+
 static int open_or_not(const char *path, int flags, mode_t mode)
 {
-    if (flags & O_DIRECT) {
-        long long nth = atomic_fetch_add(&calls[DIRECT_OPEN], 1) + 1;
-        for (int i = 0; i < rule_count; i++)
-            if (rules[i].call == DIRECT_OPEN && applies(&rules[i], nth, 0, 0)) {
-                errno = rules[i].what;
-                return -1;
-            }
-    }
+    if (flags & O_DIRECT && fails(DIRECT_OPEN))
+        return -1;
     return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
@@ -195,3 +205,63 @@ static int open_or_not(const char *path, int flags, mode_t mode)
     }
 OPEN(open)
 OPEN(open64)
+
+/* The queues of a ring, mapped a second time, by its descriptor. */
+static struct ring {
+    unsigned *head, *tail, *mask, *array;
+    struct io_uring_sqe *requests;
+} rings[1024];
+
+static void remember(int fd, const struct io_uring_params *made)
+{
+    size_t queue = made->sq_off.array + made->sq_entries * sizeof(unsigned);
+    size_t requests = made->sq_entries * sizeof(struct io_uring_sqe);
+    char *start = mmap(NULL, queue, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+    void *first = mmap(NULL, requests, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+    if (fd >= 1024 || start == MAP_FAILED || first == MAP_FAILED) {
+        fprintf(stderr, "KVIK_FAULT: a ring that cannot be looked into\n");
+        exit(2);
+    }
+    rings[fd] = (struct ring){
+        (unsigned *)(start + made->sq_off.head), (unsigned *)(start + made->sq_off.tail),
+        (unsigned *)(start + made->sq_off.ring_mask), (unsigned *)(start + made->sq_off.array), first,
+    };
+}
+
+/* Does now what a request asks for, and leaves one that does nothing and is answered with the count. */
+static void replace(struct io_uring_sqe *request)
+{
+    if (request->opcode != IORING_OP_READ && request->opcode != IORING_OP_WRITE)
+        return;
+    int call = request->opcode == IORING_OP_READ ? READ : WRITE;
+    ssize_t done = answer(call, request->fd, (void *)request->addr, request->len, request->off);
+    request->len = done < 0 ? -errno : done;
+    request->opcode = IORING_OP_NOP;
+    request->rw_flags = 1; /* IORING_NOP_INJECT_RESULT, which headers of older kernels do not name */
+    request->addr = request->off = 0;
+}
+
+long syscall(long number, ...)
+{
+    static long (*next)(long, ...);
+    long arguments[6];
+    va_list rest;
+    va_start(rest, number);
+    for (int i = 0; i < 6; i++)
+        arguments[i] = va_arg(rest, long);
+    va_end(rest);
+    if (!next)
+        next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    if (rule_count && number == SYS_io_uring_setup && fails(RING))
+        return -1;
+    if (rule_count && number == SYS_io_uring_enter && arguments[0] < 1024 && rings[arguments[0]].head) {
+        struct ring *ring = &rings[arguments[0]];
+        unsigned tail = __atomic_load_n(ring->tail, __ATOMIC_ACQUIRE);
+        for (unsigned at = __atomic_load_n(ring->head, __ATOMIC_ACQUIRE); at != tail; at++)
+            replace(&ring->requests[ring->array[at & *ring->mask]]);
+    }
+    long result = next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    if (rule_count && number == SYS_io_uring_setup && result >= 0)
+        remember(result, (void *)arguments[1]);
+    return result;
+}

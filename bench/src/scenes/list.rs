@@ -18,7 +18,8 @@ pub(crate) struct ListScene<'a> {
     direct: Option<File>,
     size: usize,
     target: Pages,
-    ours: Ours,
+    /// The first is the one that the case is about.
+    ours: Vec<(Contender, Ours)>,
     loops: Vec<ListLoop>,
     offsets: Vec<u64>,
 }
@@ -30,7 +31,7 @@ impl<'a> ListScene<'a> {
         data: &'a Data,
         size: usize,
         past_the_cache: bool,
-        ours: Ours,
+        ours: Vec<(Contender, Ours)>,
         threads: &[usize],
     ) -> Outcome<Self> {
         let open = past_the_cache.then(|| direct::open(&data.path, false));
@@ -57,11 +58,11 @@ impl<'a> ListScene<'a> {
     fn read(&mut self, who: usize, offsets: std::ops::Range<usize>) -> Outcome<()> {
         let offsets = &self.offsets[offsets];
         let target = self.target.view_mut(0, offsets.len() * self.size);
-        match who.checked_sub(1) {
-            None => self.ours.read_list(target, offsets, self.size),
-            Some(at) => {
+        match self.ours.get(who) {
+            Some((_, ours)) => ours.read_list(target, offsets, self.size),
+            None => {
                 let file = self.direct.as_ref().unwrap_or(&self.data.file);
-                self.loops[at]
+                self.loops[who - self.ours.len()]
                     .run(file, offsets, self.size, target)
                     .doing("read", &self.data.path)
             }
@@ -84,9 +85,9 @@ impl<'a> ListScene<'a> {
 
 impl Scene for ListScene<'_> {
     fn contenders(&self) -> Vec<Contender> {
+        let ours = self.ours.iter().map(|(contender, _)| contender.clone());
         let loops = self.loops.iter().map(|each| each.name(self.size));
-        std::iter::once(Contender::ours())
-            .chain(loops.map(|name| Contender::new(Role::Loop, name)))
+        ours.chain(loops.map(|name| Contender::new(Role::Loop, name)))
             .collect()
     }
 

@@ -16,6 +16,17 @@ pub(crate) fn stream(to: &mut [MaybeUninit<u8>], from: &[u8]) {
     to.write_copy_of_slice(from);
 }
 
+/// The same for a piece of any length: short ones by plain stores, which leave them in the cache.
+pub(crate) fn land(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+    match from.len() < LARGE {
+        true => drop(to[..from.len()].write_copy_of_slice(from)),
+        false => stream(to, from),
+    }
+}
+
+/// From this length on a copy goes past the cache: no more of it stays in the first-level one anyway.
+pub(crate) const LARGE: usize = 64 << 10;
+
 #[cfg(target_arch = "x86_64")]
 mod lines {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};

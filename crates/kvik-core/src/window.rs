@@ -8,6 +8,7 @@ mod device;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use kvik_stats::Direction;
 use nix::errno::Errno;
 
 use crate::copy;
@@ -41,6 +42,15 @@ pub struct FillWindow<'w> {
 }
 
 impl Window<'_> {
+    /// Whether a read fills it or a write takes its bytes.
+    pub(crate) fn direction(&self) -> Direction {
+        match self {
+            Window::Fill(_) => Direction::Read,
+            Window::Drain(_) => Direction::Write,
+            Window::Device(window) => window.direction(),
+        }
+    }
+
     /// How many bytes of it a read has filled. 0 for a write's.
     pub(crate) fn filled(&self) -> usize {
         match self {

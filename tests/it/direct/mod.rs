@@ -6,7 +6,8 @@ mod refusals;
 use std::path::Path;
 
 use kvik::{
-    Config, DirectIo, EngineKind, EnginePreference, FileHandle, Layer, ReadOptions, Residency,
+    Config, DirectIo, EngineKind, EnginePreference, FileHandle, Layer, ReadOptions, ReadPiece,
+    Residency,
 };
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
@@ -171,4 +172,44 @@ fn edges_are_buffered_where_reading_too_much_is_forbidden() {
             target.assert_untouched_around(count);
         }
     }
+}
+
+/// Elsewhere a list of ranges was read one by one, each waiting for the one before.
+#[test]
+fn ranges_past_the_page_cache_are_requests_of_a_ring_that_are_in_flight_together() {
+    let folder = folder();
+    let path = file(folder.path(), "source", 1, LEN);
+    kvik::drop_file_page_cache(&path, 0, 0, true).unwrap();
+    let layer = Layer::new().direct_read(DirectIo::Always);
+    let config = Config::resolve([layer]).unwrap();
+    let by_settings = FileHandle::options().read(true).open_with(&path, &config);
+    let one = ReadOptions::new().num_threads(1);
+    for handle in [direct(&path), by_settings.unwrap()] {
+        // In place, through a slot, and over the edges of blocks.
+        for (skew, step) in [(0, 4096), (16, 4096), (0, 4099)] {
+            let offset = |index: usize| (index * 101 % 240 * step) as u64;
+            let mut target = Aligned::new(240 * 4096, skew);
+            let pieces = target.get(240 * 4096).chunks_mut(4096).enumerate();
+            let mut pieces: Vec<_> = pieces
+                .map(|(index, piece)| ReadPiece::new(offset(index), piece))
+                .collect();
+            let before = own_reads();
+            let counts = handle.read_ranges_with(&mut pieces, &one).unwrap();
+            // Looking takes some.
+            assert!(own_reads() - before < 10, "blocking calls");
+            assert_eq!(counts, [4096; 240]);
+            target.assert_untouched_around(240 * 4096);
+            for (index, bytes) in target.get(240 * 4096).chunks(4096).enumerate() {
+                assert_same(bytes, &pattern(1, offset(index), 4096));
+            }
+        }
+        assert_eq!(handle.residency(0..LEN as u64), Residency::Cold);
+    }
+}
+
+/// How many read calls this thread has made; what a ring does is none.
+fn own_reads() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let row = text.lines().find_map(|line| line.strip_prefix("syscr: "));
+    row.unwrap().parse().unwrap()
 }

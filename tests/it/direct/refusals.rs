@@ -81,6 +81,9 @@ fn read(path: &Path, out: &Path, task_size: &str) -> Child {
         .arg(out)
 }
 
+/// By a ring, and by blocking calls where the kernel has no rings, which counts by itself.
+const WAYS: [(&str, u64); 2] = [("", 0), (",ring:ENOSYS:1+", 1)];
+
 #[test]
 fn a_direct_read_that_is_refused_at_any_time_goes_on_by_the_page_cache_and_counts_once() {
     let folder = folder();
@@ -94,26 +97,30 @@ fn a_direct_read_that_is_refused_at_any_time_goes_on_by_the_page_cache_and_count
                 if task_size == "-" && nth > 1 {
                     continue;
                 }
-                let said = read(&path, &out, task_size)
-                    .env("KVIK_AUTO_DIRECT_IO_READ", "on")
-                    .faults(&shim, &format!("direct-pread:{errno}:{nth}+"))
-                    .succeeds();
-                says(&said, &["ok 1000003", "fallbacks: 1"]);
-                assert_same(&std::fs::read(&out).unwrap(), &pattern(1, 0, LEN));
+                for (ring, more) in WAYS {
+                    let said = read(&path, &out, task_size)
+                        .env("KVIK_AUTO_DIRECT_IO_READ", "on")
+                        .faults(&shim, &format!("direct-pread:{errno}:{nth}+{ring}"))
+                        .succeeds();
+                    says(&said, &["ok 1000003", &format!("fallbacks: {}", 1 + more)]);
+                    assert_same(&std::fs::read(&out).unwrap(), &pattern(1, 0, LEN));
+                }
             }
         }
     }
     // For who insists it is an error that names flag and file system.
-    let said = read(&path, &out, "65536")
-        .env("KVIK_DIRECT_READ", "always")
-        .faults(&shim, "direct-pread:EINVAL:5+")
-        .succeeds();
-    let text = "direct I/O (O_DIRECT) was asked for and cannot be had on this file, which lies on a file system ext4: a direct read was refused (EINVAL)";
-    assert!(
-        said.starts_with("Unsupported after ") && said.contains(text),
-        "{said}"
-    );
-    says(&said, &["fallbacks: 0"]);
+    for (ring, more) in WAYS {
+        let said = read(&path, &out, "65536")
+            .env("KVIK_DIRECT_READ", "always")
+            .faults(&shim, &format!("direct-pread:EINVAL:5+{ring}"))
+            .succeeds();
+        let text = "direct I/O (O_DIRECT) was asked for and cannot be had on this file, which lies on a file system ext4: a direct read was refused (EINVAL)";
+        assert!(
+            said.starts_with("Unsupported after ") && said.contains(text),
+            "{said}"
+        );
+        says(&said, &[&format!("fallbacks: {more}")]);
+    }
 }
 
 #[test]
@@ -122,18 +129,18 @@ fn all_clones_of_a_handle_give_direct_io_up_together() {
     let path = file(folder.path(), "source", 1, 3 << 20);
     let shim = Shim::build();
     // A second direct call would be an error.
-    let said = child("direct-clones")
-        .arg(&path)
-        .env("KVIK_AUTO_DIRECT_IO_READ", "on")
-        .env("KVIK_NUM_THREADS", "1")
-        .faults(&shim, "direct-pread:EINVAL:1,direct-pread:EIO:2+")
-        .succeeds();
-    let count = |line: &str| said.lines().filter(|found| *found == line).count();
-    assert_eq!(
-        (count("ok 3145728"), count("fallbacks: 1")),
-        (4, 4),
-        "{said}"
-    );
+    for (ring, more) in WAYS {
+        let rules = format!("direct-pread:EINVAL:1,direct-pread:EIO:2+{ring}");
+        let said = child("direct-clones")
+            .arg(&path)
+            .env("KVIK_AUTO_DIRECT_IO_READ", "on")
+            .env("KVIK_NUM_THREADS", "1")
+            .faults(&shim, &rules)
+            .succeeds();
+        let count = |line: &str| said.lines().filter(|found| *found == line).count();
+        let fallbacks = format!("fallbacks: {}", 1 + more);
+        assert_eq!((count("ok 3145728"), count(&fallbacks)), (4, 4), "{said}");
+    }
 }
 
 #[test]
@@ -160,11 +167,15 @@ fn direct_writes_that_are_refused_fall_short_or_fail_keep_their_promises() {
     };
     for task_size in ["-", "65536", "12000"] {
         for nth in [1, 2, 7] {
-            let (said, stored) = write(&format!("direct-pwrite:EINVAL:{nth}+"), "auto", task_size);
-            says(&said, &["ok 1000003"]);
-            let fallbacks = said.lines().any(|line| line == "fallbacks: 1");
-            assert!(fallbacks || nth > 1, "{said}");
-            assert_same(&stored[3..], &truth);
+            for (ring, more) in WAYS {
+                let rules = format!("direct-pwrite:EINVAL:{nth}+{ring}");
+                let (said, stored) = write(&rules, "auto", task_size);
+                says(&said, &["ok 1000003"]);
+                let expected = format!("fallbacks: {}", 1 + more);
+                let fallbacks = said.lines().any(|line| line == expected);
+                assert!(fallbacks || nth > 1, "{said}");
+                assert_same(&stored[3..], &truth);
+            }
         }
         // Whole blocks, parts of them, and single bytes.
         for rules in [
@@ -172,16 +183,21 @@ fn direct_writes_that_are_refused_fall_short_or_fail_keep_their_promises() {
             "direct-pwrite:one:3",
             "direct-pwrite:EINTR:*2",
         ] {
-            let (said, stored) = write(rules, "always", task_size);
-            says(&said, &["ok 1000003", "fallbacks: 0"]);
-            assert_same(&stored[3..], &truth);
+            for (ring, more) in WAYS {
+                let (said, stored) = write(&format!("{rules}{ring}"), "always", task_size);
+                says(&said, &["ok 1000003", &format!("fallbacks: {more}")]);
+                assert_same(&stored[3..], &truth);
+            }
         }
     }
-    let (said, stored) = write("direct-pwrite:ENOSPC:@500000", "always", "65536");
-    says(&said, &["StorageFull after 458749"]);
-    assert_same(&stored[3..458_752], &truth[..458_749]);
+    for (ring, _) in WAYS {
+        let rules = format!("direct-pwrite:ENOSPC:@500000{ring}");
+        let (said, stored) = write(&rules, "always", "65536");
+        says(&said, &["StorageFull after 458749"]);
+        assert_same(&stored[3..458_752], &truth[..458_749]);
+    }
     // One byte of the body is written, then there is no room. The head is written all the same, so that both count.
-    let rules = "direct-pwrite:one:1,pwrite:ENOSPC:2";
+    let rules = "direct-pwrite:one:1,pwrite:ENOSPC:2,ring:ENOSYS:1+";
     let (said, stored) = write(rules, "always", "2000000");
     says(&said, &["StorageFull after 4094"]);
     assert_same(&stored[3..4097], &truth[..4094]);
@@ -201,20 +217,24 @@ fn short_interrupted_and_failing_direct_reads_are_continued_or_told() {
         "direct-pread:EINTR:*2,direct-pread:EAGAIN:3",
     ] {
         for task_size in ["-", "65536", "4097"] {
-            let said = read(&path, &out, task_size)
-                .env("KVIK_DIRECT_READ", "always")
-                .faults(&shim, rules)
-                .succeeds();
-            says(&said, &["ok 1000003", "fallbacks: 0"]);
-            assert_same(&std::fs::read(&out).unwrap(), &pattern(1, 0, LEN));
+            for (ring, more) in WAYS {
+                let said = read(&path, &out, task_size)
+                    .env("KVIK_DIRECT_READ", "always")
+                    .faults(&shim, &format!("{rules}{ring}"))
+                    .succeeds();
+                says(&said, &["ok 1000003", &format!("fallbacks: {more}")]);
+                assert_same(&std::fs::read(&out).unwrap(), &pattern(1, 0, LEN));
+            }
         }
     }
-    let said = read(&path, &out, "65536")
-        .env("KVIK_DIRECT_READ", "always")
-        .faults(&shim, "direct-pread:EIO:@500000")
-        .succeeds();
-    says(&said, &["Io after 458752"]);
-    let target = std::fs::read(&out).unwrap();
-    assert_same(&target[..458_752], &pattern(1, 0, 458_752));
-    assert_all(&target[458_752..][..65_536], UNTOUCHED);
+    for (ring, _) in WAYS {
+        let said = read(&path, &out, "65536")
+            .env("KVIK_DIRECT_READ", "always")
+            .faults(&shim, &format!("direct-pread:EIO:@500000{ring}"))
+            .succeeds();
+        says(&said, &["Io after 458752"]);
+        let target = std::fs::read(&out).unwrap();
+        assert_same(&target[..458_752], &pattern(1, 0, 458_752));
+        assert_all(&target[458_752..][..65_536], UNTOUCHED);
+    }
 }

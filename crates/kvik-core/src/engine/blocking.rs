@@ -17,6 +17,37 @@ pub(crate) fn lane<'w>(
     })
 }
 
+/// Does `task` now.
+pub(crate) fn complete<'w>(
+    task: Task,
+    window: Window<'w>,
+    fill: impl FnOnce(&mut FillWindow<'_>, u64) -> Result<()>,
+    drain: impl FnOnce(&[u8], u64) -> (usize, Option<Error>),
+) -> Completion<'w> {
+    let offset = task.range.start;
+    match window {
+        Window::Fill(mut window) => {
+            let error = fill(&mut window, offset).err();
+            Completion {
+                task,
+                moved: window.filled(),
+                window: Window::Fill(window),
+                error,
+            }
+        }
+        Window::Drain(bytes) => {
+            let (moved, error) = drain(bytes, offset);
+            Completion {
+                task,
+                moved,
+                window: Window::Drain(bytes),
+                error,
+            }
+        }
+        Window::Device(window) => Completion::not_on_host(task, window),
+    }
+}
+
 struct BlockingLane<'w, F, D> {
     fill: F,
     drain: D,
@@ -41,29 +72,7 @@ where
     }
 
     fn start(&mut self, task: Task, window: Window<'w>) {
-        let offset = task.range.start;
-        let completion = match window {
-            Window::Fill(mut window) => {
-                let error = (self.fill)(&mut window, offset).err();
-                Completion {
-                    task,
-                    moved: window.filled(),
-                    window: Window::Fill(window),
-                    error,
-                }
-            }
-            Window::Drain(bytes) => {
-                let (moved, error) = (self.drain)(bytes, offset);
-                Completion {
-                    task,
-                    moved,
-                    window: Window::Drain(bytes),
-                    error,
-                }
-            }
-            Window::Device(window) => Completion::not_on_host(task, window),
-        };
-        self.finished = Some(completion);
+        self.finished = Some(complete(task, window, &mut self.fill, &mut self.drain));
     }
 
     fn poll(&mut self, done: &mut Vec<Completion<'w>>) {

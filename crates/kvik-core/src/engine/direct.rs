@@ -4,34 +4,42 @@
 //! scratch that stays in the processor's cache. Nothing outside the window is touched: what is read too much is dropped
 //! in the scratch, and what a write has too little for a page goes through the page cache.
 //!
+//! Many requests are in flight by the ring of the thread ([`Uring`]), where it may have one; else, and for a short task that
+//! comes alone, a task is a row of blocking calls. Both are cut by split.rs.
+//!
 //! A refusal (`EINVAL`) ends direct I/O for the handle and all its clones, and the page cache serves; for a direction in
 //! which the caller insists it is an error.
 
 mod file;
+mod lane;
 mod scratch;
-mod split;
+pub(crate) mod split;
 mod wish;
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use kvik_config::{ByteSize, Config};
-use kvik_stats::{Backend, names};
+use kvik_stats::{Backend, Direction, names};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
 use super::posix::{self, retry};
-use super::{Engine, Lane, blocking};
-use crate::corridor::FillWindow;
+use super::uring::{Uring, UringLane};
+use super::{Completion, Engine, Lane, blocking};
+use crate::copy;
+use crate::corridor::{FillWindow, Task, Window};
 use crate::error::{Error, Op, Result};
 use file::Direct;
+use lane::DirectLane;
 use scratch::with_scratch;
-use split::{ReadRules, ReadStep, WriteParts, read_step, write_parts};
+use split::{Limits, Piece, WriteParts, first_piece, write_parts};
 
-pub(crate) use file::DirectFile;
+pub(crate) use file::{DirectFile, end};
 pub(crate) use split::Edges;
 pub(crate) use wish::Wish;
 
@@ -42,8 +50,12 @@ pub(crate) struct DirectEngine {
     read: Wish,
     write: Wish,
     edges: Edges,
-    // The setting of that name.
+    // The setting `bounce_buffer_size`.
     bounce_buffer_size: ByteSize,
+    // The same file by rings; `None` where it asks for what rings do not have. Made when a lane has use for it.
+    uring: OnceLock<Option<Uring>>,
+    // Set once, and then for good: who is refused a ring is not asked again and again.
+    ringless: AtomicBool,
 }
 
 /// The engine for a caller who takes no other.
@@ -67,7 +79,9 @@ impl DirectEngine {
             read,
             write,
             edges: Edges::default(),
-            bounce_buffer_size: ByteSize::new(scratch::SIZE as u64),
+            bounce_buffer_size: ByteSize::mib(16),
+            uring: OnceLock::new(),
+            ringless: AtomicBool::new(false),
         }
     }
 
@@ -100,16 +114,20 @@ impl DirectEngine {
         Ok(())
     }
 
-    /// How much of the scratch is used, in whole blocks.
-    fn room(&self, block: u64) -> u64 {
+    /// For blocking calls: any length in place, and as much of the scratch as the setting allows, in whole blocks.
+    fn limits(&self, block: u64) -> Limits {
         let scratch = self.bounce_buffer_size.bytes().min(scratch::SIZE as u64);
-        (scratch - scratch % block).max(block)
+        Limits {
+            room: (scratch - scratch % block).max(block),
+            longest: u64::MAX,
+        }
     }
 
     /// Writes whole pages past the page cache.
     fn drain_body(&self, direct: &Direct, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
-        let alignment = &direct.alignment;
-        let room = self.room(alignment.write) as usize;
+        let block = direct.alignment.write;
+        let rules = direct.alignment.writes(self.limits(block));
+        let end = offset + bytes.len() as u64;
         let mut moved = 0;
         // The rest of the body by the page cache: its pages are this write's alone, so nobody writes to them otherwise.
         let give_way = |moved: usize| {
@@ -120,24 +138,23 @@ impl DirectEngine {
         while moved < bytes.len() {
             let at = offset + moved as u64;
             let rest = &bytes[moved..];
-            let in_place = (rest.as_ptr() as u64).is_multiple_of(alignment.memory);
-            let asked = if in_place {
-                rest.len()
-            } else {
-                rest.len().min(room)
-            };
-            let wrote = if in_place {
-                direct.file.write_at(rest, at)
-            } else {
-                let lent = with_scratch(self.bounce_buffer_size, asked, |scratch| {
-                    scratch.copy_from_slice(&rest[..asked]);
-                    direct.file.write_at(scratch, at)
-                });
-                match lent {
-                    Ok(Some(wrote)) => wrote,
-                    Ok(None) => return give_way(moved),
-                    Err(error) => return (moved, Some(error)),
+            let piece = first_piece(&(at..end), rest.as_ptr().addr(), &rules);
+            let asked = length(piece.wanted());
+            let rest = &rest[..asked];
+            let wrote = match piece {
+                Piece::InPlace(_) => direct.file.write_at(rest, at),
+                Piece::Through { .. } => {
+                    let lent = with_scratch(self.bounce_buffer_size, asked, |scratch| {
+                        scratch.copy_from_slice(rest);
+                        direct.file.write_at(scratch, at)
+                    });
+                    match lent {
+                        Ok(Some(wrote)) => wrote,
+                        Ok(None) => return give_way(moved),
+                        Err(error) => return (moved, Some(error)),
+                    }
                 }
+                Piece::Buffered(_) => return give_way(moved),
             };
             let errno = match wrote {
                 Ok(count) => {
@@ -146,7 +163,7 @@ impl DirectEngine {
                         names::IO_SHORT.increment();
                     }
                     // Nothing at all, or part of a block: no place to go on from past the page cache.
-                    if count == 0 || !(count as u64).is_multiple_of(alignment.write) {
+                    if count == 0 || !(count as u64).is_multiple_of(block) {
                         return give_way(moved);
                     }
                     continue;
@@ -173,14 +190,74 @@ impl Engine for DirectEngine {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(blocking::lane(
-            |window, offset| self.fill(window, offset),
-            |bytes, offset| self.drain(bytes, offset),
-        ))
+        Ok(Box::new(DirectLane::new(self)))
     }
 }
 
+/// By rings.
 impl DirectEngine {
+    /// Whether a task that goes to this window or comes from it may go by a ring.
+    fn suits_a_ring(&self, window: &Window<'_>) -> bool {
+        if self.ringless.load(Ordering::Relaxed) {
+            return false;
+        }
+        let wish = match window.direction() {
+            Direction::Read => self.read,
+            Direction::Write => self.write,
+        };
+        // An error is for the blocking way to tell.
+        self.direct(wish).is_ok_and(|direct| direct.is_some())
+    }
+
+    /// A lane on this thread's ring, unless there is none: for this file or, as was seen before or is seen now, here.
+    fn open_ring(&self) -> Option<UringLane<'_>> {
+        let direct = self.file.insist().ok()?;
+        let uring = self.uring.get_or_init(|| {
+            let second = (Arc::clone(&direct.file), direct.alignment);
+            let buffered = Arc::clone(self.file.buffered());
+            Uring::direct(buffered, second, self.edges, self.bounce_buffer_size)
+        });
+        let why = match uring.as_ref().map(Uring::open_lane) {
+            Some(Ok(lane)) => return Some(lane),
+            Some(Err(why)) => why.to_string(),
+            None => "alignment or bounce_buffer_size leave no room for its slots".to_owned(),
+        };
+        if !self.ringless.swap(true, Ordering::Relaxed) {
+            names::FALLBACKS.increment();
+            tracing::debug!(%why, "no io_uring for direct I/O on this file; blocking calls serve");
+        }
+        None
+    }
+
+    /// Does again what a ring was refused. If that was direct I/O, it is refused for all.
+    fn redo<'w>(&self, refused: Completion<'w>) -> Completion<'w> {
+        let (wish, op) = match refused.window.direction() {
+            Direction::Read => (self.read, Op::Read),
+            Direction::Write => (self.write, Op::Write),
+        };
+        let errno = refused.error.as_ref().and_then(Error::os_error);
+        let errno = errno.map_or(Errno::UnknownErrno, Errno::from_raw);
+        match is_refusal(errno).then(|| self.refused(wish, op, errno)) {
+            Some(Err(error)) => Completion {
+                error: Some(error),
+                ..refused
+            },
+            // No slot, or no ring any more: nothing that speaks against direct I/O.
+            Some(Ok(())) | None => self.block(refused.task, refused.window),
+        }
+    }
+}
+
+/// By blocking calls.
+impl DirectEngine {
+    /// Does a task, from where its window is filled to.
+    fn block<'w>(&self, task: Task, window: Window<'w>) -> Completion<'w> {
+        let fill = |window: &mut FillWindow<'_>, offset| self.fill(window, offset);
+        blocking::complete(task, window, fill, |bytes, offset| {
+            self.drain(bytes, offset)
+        })
+    }
+
     fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {
@@ -188,29 +265,26 @@ impl DirectEngine {
         };
         let end = offset + window.len() as u64;
         let block = direct.alignment.read;
-        let rules = ReadRules {
-            alignment: &direct.alignment,
-            edges: self.edges,
-            room: self.room(block),
-            file_end: self.file.end()?,
-        };
+        let limits = self.limits(block);
+        let file_end = self.file.end()?;
+        let rules = direct.alignment.reads(self.edges, limits, file_end);
         while window.remaining() > 0 {
             let rest = offset + window.filled() as u64..end;
             let address = window.room().as_ptr() as usize;
-            let (asked, got) = match read_step(&rest, address, &rules) {
-                ReadStep::Buffered(piece) => {
+            let (asked, got) = match first_piece(&rest, address, &rules) {
+                Piece::Buffered(piece) => {
                     let asked = length(&piece);
                     if posix::fill_some(buffered, window, offset, asked)? < asked {
                         break;
                     }
                     continue;
                 }
-                ReadStep::InPlace(piece) => {
+                Piece::InPlace(piece) => {
                     let asked = length(&piece);
                     let fd = direct.file.as_fd();
                     (asked, window.pread_some(fd, piece.start, asked))
                 }
-                ReadStep::Through { block, wanted } => {
+                Piece::Through { block, wanted } => {
                     let lent = with_scratch(self.bounce_buffer_size, length(&block), |scratch| {
                         through(&direct.file, window, scratch, &block, &wanted)
                     });
@@ -280,7 +354,12 @@ fn through(
         .map_err(|cause| cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
     let skip = (wanted.start - block.start) as usize;
     let end = count.min((wanted.end - block.start) as usize);
-    window.put(scratch.get(skip..end).unwrap_or_default());
+    let bytes = scratch.get(skip..end).unwrap_or_default();
+    if bytes.len() < copy::LARGE {
+        window.put(bytes);
+    } else {
+        window.put_streaming(bytes);
+    }
     Ok(count)
 }
 
@@ -292,3 +371,7 @@ fn is_refusal(errno: Errno) -> bool {
 fn length(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
+
+#[cfg(test)]
+#[path = "direct/tests.rs"]
+mod tests;

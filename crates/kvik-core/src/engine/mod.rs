@@ -42,7 +42,8 @@ pub enum EngineKind {
     Scratch,
     /// A copy out of mapped windows of the file, past the cache. Only on x86-64.
     Mapped,
-    /// The same past the page cache (`O_DIRECT`), with the edges that no block fits cut off.
+    /// Past the page cache (`O_DIRECT`), with the edges that no block fits cut off: by io_uring where there are several
+    /// requests and a thread may have a queue, by blocking calls elsewhere.
     Direct,
     /// io_uring: a queue in the kernel for each worker, with many requests in flight. Where a thread cannot have one,
     /// `Posix` stands in.

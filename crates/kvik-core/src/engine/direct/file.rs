@@ -28,7 +28,7 @@ pub(crate) struct DirectFile {
 /// The second descriptor and what it asks for.
 #[derive(Debug)]
 pub(crate) struct Direct {
-    pub(crate) file: File,
+    pub(crate) file: Arc<File>,
     pub(crate) alignment: Alignment,
 }
 
@@ -48,22 +48,26 @@ impl DirectFile {
         }
     }
 
+    /// With a second descriptor that is open already, whatever it asks for.
+    #[cfg(test)]
+    pub(super) fn with(buffered: Arc<File>, direct: Direct) -> DirectFile {
+        DirectFile {
+            direct: OnceLock::from(Ok(direct)),
+            ..DirectFile::new(buffered)
+        }
+    }
+
     /// The handle's own descriptor.
-    pub(crate) fn buffered(&self) -> &File {
+    pub(crate) fn buffered(&self) -> &Arc<File> {
         &self.buffered
     }
 
-    /// Where it ends now. A device ends at a block.
+    /// Where it ends now.
     ///
     /// # Errors
     /// `Io` if the operating system cannot tell.
     pub(crate) fn end(&self) -> Result<u64> {
-        let metadata = self.buffered.metadata();
-        let metadata = metadata.map_err(|cause| Error::io(Op::Read, cause))?;
-        match metadata.is_file() {
-            true => Ok(metadata.len()),
-            false => Ok(u64::MAX),
-        }
+        end(&self.buffered)
     }
 
     /// The second descriptor, unless it was given up. Opens it at the first call; if that fails, gives it up.
@@ -157,6 +161,7 @@ impl Direct {
             .open(format!("/proc/self/fd/{}", buffered.as_raw_fd()))
             .map_err(|cause| Refusal::io(&cause))?;
         let alignment = alignment(&file, metadata.blksize())?;
+        let file = Arc::new(file);
         Ok(Direct { file, alignment })
     }
 }
@@ -189,6 +194,19 @@ impl Refusal {
             why: format!("a direct {op} was refused ({errno:?})").into(),
             errno: Some(errno),
         }
+    }
+}
+
+/// Where the file ends now. A device ends at a block.
+///
+/// # Errors
+/// `Io` if the operating system cannot tell.
+pub(crate) fn end(file: &File) -> Result<u64> {
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(|cause| Error::io(Op::Read, cause))?;
+    match metadata.is_file() {
+        true => Ok(metadata.len()),
+        false => Ok(u64::MAX),
     }
 }
 

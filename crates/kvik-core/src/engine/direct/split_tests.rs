@@ -6,6 +6,10 @@ use proptest::prelude::*;
 use super::*;
 
 const ROOM: u64 = 64 << 10;
+const LIMITS: Limits = Limits {
+    room: ROOM,
+    longest: u64::MAX,
+};
 
 fn alignment(read: u64, memory: u64) -> Alignment {
     Alignment {
@@ -17,36 +21,25 @@ fn alignment(read: u64, memory: u64) -> Alignment {
 }
 
 #[track_caller]
-fn check(rest: Range<u64>, address: usize, edges: Edges, expected: ReadStep) {
+fn check(rest: Range<u64>, address: usize, edges: Edges, expected: Piece) {
     check_in_file(u64::MAX, rest, address, edges, expected);
 }
 
 #[track_caller]
-fn check_in_file(
-    file_end: u64,
-    rest: Range<u64>,
-    address: usize,
-    edges: Edges,
-    expected: ReadStep,
-) {
-    let rules = ReadRules {
-        alignment: &alignment(512, 512),
-        edges,
-        room: ROOM,
-        file_end,
-    };
-    let found = read_step(&rest, address, &rules);
+fn check_in_file(file_end: u64, rest: Range<u64>, address: usize, edges: Edges, expected: Piece) {
+    let rules = alignment(512, 512).reads(edges, LIMITS, file_end);
+    let found = first_piece(&rest, address, &rules);
     assert_eq!(found, expected, "{rest:?} to {address} with {edges:?}");
 }
 
-fn through(block: Range<u64>, wanted: Range<u64>) -> ReadStep {
-    ReadStep::Through { block, wanted }
+fn through(block: Range<u64>, wanted: Range<u64>) -> Piece {
+    Piece::Through { block, wanted }
 }
 
 #[test]
 fn reads_go_in_place_where_memory_and_file_agree() {
     use Edges::{Buffered, Overread};
-    use ReadStep::InPlace;
+    use Piece::InPlace;
     for edges in [Overread, Buffered] {
         check(1024..2048, 4096, edges, InPlace(1024..2048));
         check(0..LONG + 512, 512, edges, InPlace(0..LONG + 512));
@@ -69,7 +62,7 @@ fn reads_go_in_place_where_memory_and_file_agree() {
 
 #[test]
 fn edges_that_may_not_be_overread_are_buffered() {
-    use ReadStep::{Buffered, InPlace};
+    use Piece::{Buffered, InPlace};
     check(5..2000, 5, Edges::Buffered, Buffered(5..512));
     check(512..2000, 512, Edges::Buffered, InPlace(512..1536));
     check(
@@ -86,7 +79,7 @@ fn edges_that_may_not_be_overread_are_buffered() {
 #[test]
 fn the_block_in_which_the_file_ends_is_not_read_in_place() {
     use Edges::{Buffered, Overread};
-    use ReadStep::InPlace;
+    use Piece::InPlace;
     let end = LONG + 700;
     for edges in [Overread, Buffered] {
         check_in_file(end, 0..2 * LONG, 0, edges, InPlace(0..LONG + 512));
@@ -104,16 +97,45 @@ fn the_block_in_which_the_file_ends_is_not_read_in_place() {
         rest.clone(),
         0,
         Buffered,
-        ReadStep::Buffered(rest.clone()),
+        Piece::Buffered(rest.clone()),
     );
     check_in_file(0, rest.clone(), 0, Overread, through(rest.clone(), rest));
+}
+
+#[test]
+fn pieces_in_place_and_by_the_page_cache_are_no_longer_than_they_may_be() {
+    let limits = Limits {
+        longest: 8192,
+        ..LIMITS
+    };
+    let rules = alignment(512, 512).reads(Edges::Overread, limits, u64::MAX);
+    let first = |rest: Range<u64>| first_piece(&rest, 0, &rules);
+    assert_eq!(first(512..LONG), Piece::InPlace(512..512 + 8192));
+    assert_eq!(first(0..4096), Piece::InPlace(0..4096));
+    let end = i64::MAX as u64;
+    assert_eq!(
+        first(end - 10_000..end),
+        Piece::Buffered(end - 10_000..end - 10_000 + 8192)
+    );
+}
+
+#[test]
+fn the_body_of_a_write_goes_in_place_or_through_the_scratch_in_whole_blocks() {
+    let rules = alignment(4096, 512).writes(LIMITS);
+    let body = 4096..LONG;
+    assert_eq!(
+        first_piece(&body, 512, &rules),
+        Piece::InPlace(body.clone())
+    );
+    let some = 4096..4096 + ROOM;
+    assert_eq!(first_piece(&body, 16, &rules), through(some.clone(), some));
 }
 
 #[test]
 fn a_block_beyond_the_largest_offset_is_not_asked_for() {
     let end = i64::MAX as u64;
     for edges in [Edges::Overread, Edges::Buffered] {
-        check(end - 5..end, 0, edges, ReadStep::Buffered(end - 5..end));
+        check(end - 5..end, 0, edges, Piece::Buffered(end - 5..end));
     }
 }
 
@@ -155,50 +177,50 @@ fn place() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn steps_cover_a_read_without_gap_and_the_kernel_takes_each(
+    fn pieces_cover_a_range_without_gap_and_the_kernel_takes_each(
         offset in place(),
         len in 1..2_000_000u64,
         skew in 0..5000usize,
-        (read, memory) in (block(), proptest::sample::select(vec![4, 512, 4096])),
+        (block, memory) in (block(), proptest::sample::select(vec![4, 512, 4096])),
+        longest in proptest::sample::select(vec![64 << 10, 512 << 10, u64::MAX]),
+        file_end in prop_oneof![Just(u64::MAX), 0..2_500_000u64],
         overread: bool,
     ) {
-        let rules = ReadRules {
-            alignment: &alignment(read, memory),
-            edges: if overread { Edges::Overread } else { Edges::Buffered },
-            room: ROOM,
-            file_end: u64::MAX,
-        };
+        let edges = if overread { Edges::Overread } else { Edges::Buffered };
+        let limits = Limits { longest, ..LIMITS };
+        let rules = alignment(block, memory).reads(edges, limits, file_end);
         let address = 1 << 20 | skew;
         let mut rest = offset..offset + len;
-        let mut steps = 0;
+        let mut pieces = 0;
         while !rest.is_empty() {
             let at = address + (rest.start - offset) as usize;
-            let done = match read_step(&rest, at, &rules) {
-                ReadStep::InPlace(piece) => {
-                    prop_assert_eq!((piece.start % read, piece.end % read, at as u64 % memory), (0, 0, 0));
-                    piece
+            let piece = first_piece(&rest, at, &rules);
+            let (asked, wanted) = (piece.block(), piece.wanted());
+            prop_assert!(asked.start <= wanted.start && wanted.end <= asked.end);
+            match &piece {
+                Piece::InPlace(_) => {
+                    prop_assert_eq!((asked.start % block, asked.end % block, at as u64 % memory), (0, 0, 0));
+                    prop_assert!(asked.end - asked.start <= longest && asked.end <= file_end);
                 }
-                ReadStep::Through { block, wanted } => {
-                    prop_assert_eq!((block.start % read, block.end % read), (0, 0));
-                    prop_assert!(block.end - block.start <= ROOM);
-                    prop_assert!(block.start <= wanted.start && wanted.end <= block.end);
-                    prop_assert!(wanted.start - block.start < read && block.end - wanted.end < read);
-                    prop_assert!(overread || block == wanted);
-                    wanted
+                Piece::Through { .. } => {
+                    prop_assert_eq!((asked.start % block, asked.end % block), (0, 0));
+                    prop_assert!(asked.end - asked.start <= ROOM);
+                    prop_assert!(wanted.start - asked.start < block && asked.end - wanted.end < block);
+                    prop_assert!(overread || asked == wanted);
                 }
-                ReadStep::Buffered(piece) => {
+                Piece::Buffered(_) => {
                     prop_assert!(!overread);
-                    // Never more than the two edges.
-                    prop_assert!(piece.end - piece.start < read);
-                    piece
+                    // Never more than the two edges, and what lies behind the end.
+                    prop_assert!(wanted.end - wanted.start < block || wanted.end > file_end - file_end % block);
+                    prop_assert!(wanted.end - wanted.start <= longest);
                 }
-            };
-            prop_assert_eq!(done.start, rest.start);
-            prop_assert!(done.start < done.end && done.end <= rest.end);
-            rest.start = done.end;
-            steps += 1;
+            }
+            prop_assert_eq!(wanted.start, rest.start);
+            prop_assert!(wanted.start < wanted.end && wanted.end <= rest.end);
+            rest.start = wanted.end;
+            pieces += 1;
         }
-        prop_assert!(steps as u64 <= len / ROOM + 4, "{} steps", steps);
+        prop_assert!(pieces as u64 <= len / ROOM + 4, "{} pieces", pieces);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::ptr::NonNull;
 
 use kvik_stats::Direction;
 
-use super::cut::{Rule, body};
+use super::cut::Rule;
 use super::outcome::Step;
 use crate::corridor::{Completion, Task, Window};
+use crate::engine::direct::split::write_parts;
 use crate::engine::posix;
 use crate::error::{Error, ErrorKind, Op};
 
@@ -62,10 +63,10 @@ impl<'w> Job<'w> {
         let rule = rule(direction);
         let mut range = start..start.saturating_add(len as u64);
         let mut memory: NonNull<u8> = memory;
-        if let (Direction::Write, Rule::Direct { block, .. }) = (direction, rule) {
-            let body = body(&range, block);
-            let head = ((body.start - start) as usize).min(len);
-            // SAFETY: `head` is no more than the length of the source.
+        if let (Direction::Write, Rule::Direct { boundary, .. }) = (direction, rule) {
+            let body = write_parts(&range, boundary).body;
+            let head = (body.start - start) as usize;
+            // SAFETY: the body lies in the range, which is as long as the source, so what is before it is no longer.
             memory = unsafe { memory.add(head) };
             range = body;
         }
@@ -83,11 +84,7 @@ impl<'w> Job<'w> {
     }
 
     pub(super) fn direction(&self) -> Direction {
-        match &self.window {
-            Window::Fill(_) => Direction::Read,
-            Window::Drain(_) => Direction::Write,
-            Window::Device(window) => window.direction(),
-        }
+        self.window.direction()
     }
 
     /// Where the byte at `at` of the file stands, which lies in the range.
@@ -147,7 +144,7 @@ impl<'w> Job<'w> {
             }
             Window::Drain(bytes) => {
                 let start = self.task.range.start;
-                let head = ((self.range.start - start) as usize).min(bytes.len());
+                let head = (self.range.start - start) as usize;
                 let body = (self.range.end - self.range.start) as usize;
                 let mut moved = moved.min(bytes.len());
                 let (written, why) = posix::drain(buffered, &bytes[..head], start);
@@ -179,7 +176,7 @@ fn error_of(op: Op, why: Step) -> Option<Error> {
             let why = "the file takes no more bytes, without saying why";
             Some(Error::new(ErrorKind::Io, op, why))
         }
-        Step::Done | Step::More | Step::Again(_) | Step::End => None,
+        Step::Done | Step::More | Step::Cached | Step::Again(_) | Step::End => None,
     }
 }
 

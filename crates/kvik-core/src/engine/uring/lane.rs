@@ -4,28 +4,32 @@
 //! start -> job, its range to the queue -> cut -> request -> answer -> judge -> the rest to the queue, or the job is done
 //! ```
 
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::AsFd;
-use std::ptr;
+use std::{mem, ptr, slice};
 
 use kvik_stats::{Direction, names};
 use nix::errno::Errno;
 
 use super::Uring;
-use super::cut::first_piece;
+use super::cut::{Rule, first_piece};
 use super::job::Job;
 use super::outcome::{Step, judge};
 use super::queue::{Part, Queue, Sent, Unanswered};
 use super::ring::{DEPTH, Request, Ring};
-use super::slots::NoSlot;
+use super::slots::{NoSlot, Slots};
+use crate::copy;
 use crate::corridor::{Completion, Lane, Task, Window};
+use crate::engine::direct::split::Piece;
 use crate::error::{Error, Op};
 
-pub(super) struct UringLane<'w> {
+pub(crate) struct UringLane<'w> {
     engine: &'w Uring,
-    // Up to where reads past the page cache may go in place.
-    whole: u64,
+    // Where the file ended when the lane was opened: what decides which block is not read in place. A file that grows is
+    // read through a slot there, and of one that is cut meanwhile nobody can say what is behind the count.
+    file_end: u64,
     ring: ManuallyDrop<Ring>,
+    slots: ManuallyDrop<Slots>,
     jobs: Vec<Option<Job<'w>>>,
     // The places in `jobs` that are empty.
     free: Vec<usize>,
@@ -37,11 +41,12 @@ pub(super) struct UringLane<'w> {
 }
 
 impl<'w> UringLane<'w> {
-    pub(super) fn new(engine: &'w Uring, ring: Ring, whole: u64) -> UringLane<'w> {
+    pub(super) fn new(engine: &'w Uring, ring: Ring, file_end: u64) -> UringLane<'w> {
         UringLane {
             engine,
-            whole,
+            file_end,
             ring: ManuallyDrop::new(ring),
+            slots: ManuallyDrop::new(Slots::new(engine.bounce_buffer_size())),
             jobs: Vec::new(),
             free: Vec::new(),
             queue: Queue::default(),
@@ -57,30 +62,32 @@ impl<'w> UringLane<'w> {
             let Some(part) = self.queue.front() else {
                 return;
             };
-            let (index, at, blocking) = (part.job, part.range.start, part.blocking);
+            let (index, at) = (part.job, part.range.start);
+            let (blocking, cached) = (part.blocking, part.cached);
             // A job stays as long as it has parts.
             let Some(job) = &mut self.jobs[index] else {
                 return;
             };
             let address = job.memory_at(at).addr().get();
-            let piece = first_piece(&part.range, address, job.rule);
-            let ring = &mut self.ring;
-            let slot = match piece
-                .through_slot
-                .then(|| ring.slots().take(piece.len()))
-                .transpose()
-            {
+            let rule = if cached { Rule::Buffered } else { job.rule };
+            let piece = first_piece(&part.range, address, rule);
+            let slot = match &piece {
+                Piece::Through { block, .. } => self.slots.take(block.end - block.start).map(Some),
+                Piece::InPlace(_) | Piece::Buffered(_) => Ok(None),
+            };
+            let slot = match slot {
                 Ok(slot) => slot,
                 Err(NoSlot::InUse) => return,
                 Err(NoSlot::OutOfMemory) => {
-                    job.stop_at(at, Step::Failed(Errno::ENOMEM));
+                    // Who needs no slots can do it.
+                    job.stop_at(at, Step::Refused(Errno::ENOMEM));
                     job.parts -= self.queue.forget_behind(index, at);
                     self.settle(index);
                     continue;
                 }
             };
             // The request takes the place of the part, unless something of that is left.
-            job.parts += usize::from(self.queue.cut_front(piece.wanted.end));
+            job.parts += usize::from(self.queue.cut_front(piece.wanted().end));
             let sent = Sent {
                 job: index,
                 piece,
@@ -95,31 +102,33 @@ impl<'w> UringLane<'w> {
             return;
         };
         let direction = job.direction();
-        let at = sent.piece.wanted.start;
+        let wanted = sent.piece.wanted();
+        let at = wanted.start;
         let memory = match &sent.slot {
             Some(slot) => slot.start(),
             None => job.memory_at(at),
         };
         if sent.slot.is_some() && direction == Direction::Write {
-            let len = (sent.piece.wanted.end - at) as usize;
+            let len = (wanted.end - at) as usize;
             let source = job.memory_at(at).as_ptr();
             // SAFETY: the source is borrowed for longer than the lane lives and has `len` bytes from there; a slot has as
             // many, since the piece fits it, and is not sent yet, so that nobody else uses it.
             unsafe { ptr::copy_nonoverlapping(source, memory.as_ptr(), len) };
         }
+        let asked = sent.piece.block();
         let request = Request {
-            file: self.engine.file_for(job.rule).as_fd(),
+            file: self.engine.file_for(&sent.piece).as_fd(),
             direction,
             memory,
             // No piece is longer than `PIECE`.
-            len: sent.piece.len() as u32,
-            offset: sent.piece.block.start,
+            len: (asked.end - asked.start) as u32,
+            offset: asked.start,
             blocking,
         };
         let token = self.unanswered.insert(sent);
         // SAFETY: 1: in place, the piece lies in the window, which the job keeps, untouched, until all its requests are
         // answered, and which no other piece overlaps; a slot stays taken until then. A lane that is dropped waits, and
-        // it cannot be leaked: only `Transfer` holds lanes, on its stack. 2: the engine keeps its files open for `'w`.
+        // it cannot be leaked: only `Transfer` holds lanes, on its stack, or lanes that own this one. 2: the engine keeps its files open for `'w`.
         unsafe { self.ring.push(&request, token) };
     }
 
@@ -137,30 +146,34 @@ impl<'w> UringLane<'w> {
         let Some(job) = &mut self.jobs[index] else {
             return;
         };
-        let start = piece.wanted.start;
+        let start = piece.wanted().start;
         let (moved, step) = judge(job.direction(), &piece, job.rule, result);
         if let Some(slot) = slot {
             if job.direction() == Direction::Read {
-                let skipped = (start - piece.block.start) as usize;
+                let skipped = (start - piece.block().start) as usize;
                 // SAFETY: the bytes in front of the wanted ones are fewer than the piece has, which fits the slot.
                 let from = unsafe { slot.start().add(skipped) };
-                let to = job.memory_at(start);
-                // SAFETY: the answer says that the kernel has written so many bytes and is done with them; the piece lies
-                // in the window, of which nobody else uses this part. Window and slot are different memory.
-                unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), moved as usize) };
+                // SAFETY: slots are initialised; `moved` bytes behind the skipped ones lie in this one, and the answer says
+                // that the kernel is done with it.
+                let from = unsafe { slice::from_raw_parts(from.as_ptr(), moved as usize) };
+                let to: *mut MaybeUninit<u8> = job.memory_at(start).cast().as_ptr();
+                // SAFETY: the piece lies in the window, of which nobody else uses this part.
+                let to = unsafe { slice::from_raw_parts_mut(to, moved as usize) };
+                copy::land(to, from);
             }
-            self.ring.slots().give_back(slot);
+            self.slots.give_back(slot);
         }
         job.moved(start..start + moved);
         job.parts -= 1;
         let rest = Part {
             job: index,
-            range: start + moved..piece.wanted.end,
+            range: start + moved..piece.wanted().end,
             blocking: matches!(step, Step::Again(_)),
+            cached: matches!(step, Step::Cached) || matches!(piece, Piece::Buffered(_)),
         };
         match step {
             Step::Done => {}
-            Step::More | Step::Again(_) => {
+            Step::More | Step::Cached | Step::Again(_) => {
                 match step {
                     Step::Again(Errno::EINTR) => names::IO_INTERRUPTED.increment(),
                     Step::Again(_) => names::IO_AGAIN.increment(),
@@ -203,8 +216,8 @@ impl<'w> UringLane<'w> {
         }
         for token in self.unanswered.tokens() {
             if let Some(sent) = self.unanswered.remove(token) {
-                undone.push((sent.job, sent.piece.wanted.start));
-                // The slot is not given back: the ring is of no use to anybody.
+                undone.push((sent.job, sent.piece.wanted().start));
+                // Its slot stays taken: the kernel was never asked, but nobody needs it any more.
             }
         }
         for (index, at) in undone {
@@ -252,7 +265,7 @@ impl<'w> Lane<'w> for UringLane<'w> {
             });
         }
         let mut job = Job::new(task, window, |direction| {
-            self.engine.rule(direction, self.whole)
+            self.engine.rule(direction, self.file_end)
         });
         let index = self.free.pop().unwrap_or_else(|| {
             self.jobs.push(None);
@@ -290,11 +303,12 @@ impl Drop for UringLane<'_> {
     fn drop(&mut self) {
         self.ring.drain(self.unanswered.tokens());
         // SAFETY: the lane is being dropped, and nothing uses its ring after this.
-        let mut ring = unsafe { ManuallyDrop::take(&mut self.ring) };
-        for token in self.unanswered.tokens() {
-            let slot = self.unanswered.remove(token).and_then(|sent| sent.slot);
-            slot.into_iter()
-                .for_each(|slot| ring.slots().give_back(slot));
+        let ring = unsafe { ManuallyDrop::take(&mut self.ring) };
+        // SAFETY: the same, for its slots.
+        let slots = unsafe { ManuallyDrop::take(&mut self.slots) };
+        // The kernel may still write to them, in a forked child on behalf of the parent.
+        if ring.unanswered() > 0 {
+            mem::forget(slots);
         }
         ring.give_back();
     }

@@ -113,6 +113,7 @@ fn a_refusal_of_direct_io_is_told_apart_and_another_engine_does_the_rest() {
             memory: 1,
             read: 1,
             write: 1,
+            boundary: 4096,
         };
         Arc::new(direct(file.path(), alignment))
     };
@@ -156,9 +157,15 @@ fn alignments_that_the_slots_do_not_have_are_refused() {
             memory,
             read,
             write,
+            boundary: 4096,
         };
-        let made = Uring::direct(buffered(file.path()), unbuffered(file.path()), alignment);
-        assert_eq!(made.is_some(), fits, "{alignment:?}");
+        let made = |bounce: u64| {
+            let second = (unbuffered(file.path()), alignment);
+            let buffered = buffered(file.path());
+            Uring::direct(buffered, second, Edges::Overread, ByteSize::new(bounce))
+        };
+        assert_eq!(made(1 << 20).is_some(), fits, "{alignment:?}");
+        assert!(made((256 << 10) - 1).is_none(), "no room for a slot");
     }
 }
 

@@ -4,9 +4,9 @@
 //! [`PIECE`](cut::PIECE). Each thread has one ring, kept from lane to lane.
 //!
 //! Past the page cache, memory and ranges that are aligned are read and written in place. Others pass through scratch
-//! slots of the ring; the edges of a write that are no whole blocks are written through the page cache, after the rest.
-//! Where the kernel refuses direct I/O the error says so ([`Error::is_refusal`]); what then is decided elsewhere
-//! (`or_else.rs`).
+//! slots of the lane; the edges of a write that are no whole pages are written through the page cache, after the rest.
+//! Where the kernel refuses direct I/O, or a slot is not to be had, the error says so ([`Error::is_refusal`]); what then is
+//! decided elsewhere (`or_else.rs`, `direct/lane.rs`).
 //!
 //! Buffers and files are not registered with the ring: it brought nothing that could be measured (docs/src/design.md).
 
@@ -19,25 +19,38 @@ mod ring;
 mod slots;
 
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::Arc;
 
+use kvik_config::ByteSize;
 use kvik_stats::{Backend, Direction};
 use nix::errno::Errno;
 
+use super::direct::Edges;
+use super::direct::end;
+use super::direct::split::{Alignment, Piece};
 use super::{Engine, Lane};
 use crate::error::{Error, Op, Result};
-use crate::os;
-pub(crate) use cut::Alignment;
-use cut::{Rule, SMALL_SLOT, down};
-use lane::UringLane;
+use cut::{LARGE_SLOT, LIMITS, Rule, SMALL_SLOT};
 use ring::Ring;
+
+pub(crate) use cut::PIECE;
+pub(crate) use lane::UringLane;
 
 /// Reads and writes of one file by io_uring.
 #[derive(Debug)]
 pub(crate) struct Uring {
     buffered: Arc<File>,
-    direct: Option<(Arc<File>, Alignment)>,
+    direct: Option<Unbuffered>,
+}
+
+/// The way past the page cache.
+#[derive(Debug)]
+struct Unbuffered {
+    file: Arc<File>,
+    alignment: Alignment,
+    edges: Edges,
+    // For all slots of one size.
+    bounce_buffer_size: ByteSize,
 }
 
 impl Uring {
@@ -49,76 +62,74 @@ impl Uring {
         }
     }
 
-    /// Past the page cache by `direct`, which is the same file opened with `O_DIRECT`.
+    /// Past the page cache by `direct`, which is the same file opened with `O_DIRECT`, with scratch slots that keep to the
+    /// setting `bounce_buffer_size`.
     ///
-    /// `None` where the file asks for an alignment that the scratch slots do not have.
-    #[allow(dead_code, reason = "the direct engine hands out the descriptor")]
+    /// `None` where the file asks for an alignment that slots do not have, or where the setting leaves no room for one.
     pub(crate) fn direct(
         buffered: Arc<File>,
-        direct: Arc<File>,
-        alignment: Alignment,
+        (direct, alignment): (Arc<File>, Alignment),
+        edges: Edges,
+        bounce_buffer_size: ByteSize,
     ) -> Option<Uring> {
-        let Alignment {
-            memory,
-            read,
-            write,
-        } = alignment;
         let fits = |unit: u64, most: u64| unit.is_power_of_two() && unit <= most;
-        let all = fits(memory, slots::ALIGNMENT as u64)
-            && fits(read, SMALL_SLOT)
-            && fits(write, SMALL_SLOT);
+        let all = fits(alignment.memory, slots::ALIGNMENT as u64)
+            && fits(alignment.read, SMALL_SLOT)
+            && fits(alignment.write, SMALL_SLOT)
+            && bounce_buffer_size.bytes() >= LARGE_SLOT;
         all.then(|| Uring {
             buffered,
-            direct: Some((
-                direct,
-                Alignment {
-                    write: write.max(os::page_size()),
-                    ..alignment
-                },
-            )),
+            direct: Some(Unbuffered {
+                file: direct,
+                alignment,
+                edges,
+                bounce_buffer_size,
+            }),
         })
     }
 
-    /// The descriptor for pieces under this rule.
-    fn file_for(&self, rule: Rule) -> &File {
-        match (rule, &self.direct) {
-            (Rule::Direct { .. }, Some((direct, _))) => direct,
+    /// Opens a lane on this thread's ring.
+    ///
+    /// # Errors
+    /// The thread can have no ring (see [`Ring::of_this_thread`]), or the file does not tell where it ends.
+    pub(crate) fn open_lane(&self) -> Result<UringLane<'_>> {
+        let file_end = match &self.direct {
+            Some(direct) => end(&direct.file)?,
+            None => u64::MAX,
+        };
+        let ring = Ring::of_this_thread().map_err(|errno| Error::os(Op::Start, errno))?;
+        Ok(UringLane::new(self, ring, file_end))
+    }
+
+    /// The descriptor for a piece.
+    fn file_for(&self, piece: &Piece) -> &File {
+        match (piece, &self.direct) {
+            (Piece::InPlace(_) | Piece::Through { .. }, Some(direct)) => &direct.file,
             _ => &self.buffered,
         }
     }
 
-    /// What holds for tasks in this direction; `whole` is up to where reads may go in place.
-    fn rule(&self, direction: Direction, whole: u64) -> Rule {
-        let Some((_, alignment)) = &self.direct else {
+    /// What holds for tasks in this direction, in a file that ends at `file_end`.
+    fn rule(&self, direction: Direction, file_end: u64) -> Rule {
+        let Some(Unbuffered {
+            alignment, edges, ..
+        }) = &self.direct
+        else {
             return Rule::Buffered;
         };
-        match direction {
-            Direction::Read => Rule::Direct {
-                memory: alignment.memory,
-                block: alignment.read,
-                whole,
+        Rule::Direct {
+            rules: match direction {
+                Direction::Read => alignment.reads(*edges, LIMITS, file_end),
+                Direction::Write => alignment.writes(LIMITS),
             },
-            Direction::Write => Rule::Direct {
-                memory: alignment.memory,
-                block: alignment.write,
-                whole: u64::MAX,
-            },
+            boundary: alignment.boundary,
         }
     }
 
-    /// Where the last whole block of the data ends.
-    fn whole(&self) -> Result<u64, Errno> {
-        let Some((direct, alignment)) = &self.direct else {
-            return Ok(u64::MAX);
-        };
-        let metadata = direct
-            .metadata()
-            .map_err(|cause| cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
-        // A block device is made of whole blocks, and its metadata says 0.
-        match metadata.file_type().is_block_device() {
-            true => Ok(u64::MAX),
-            false => Ok(down(metadata.size(), alignment.read)),
-        }
+    fn bounce_buffer_size(&self) -> ByteSize {
+        // Through the page cache no slot is ever asked for.
+        let direct = self.direct.as_ref();
+        direct.map_or(ByteSize::new(0), |direct| direct.bounce_buffer_size)
     }
 }
 
@@ -128,10 +139,7 @@ impl Engine for Uring {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let lane = Ring::of_this_thread()
-            .and_then(|ring| Ok(UringLane::new(self, ring, self.whole()?)))
-            .map_err(|errno| Error::os(Op::Start, errno))?;
-        Ok(Box::new(lane))
+        Ok(Box::new(self.open_lane()?))
     }
 }
 

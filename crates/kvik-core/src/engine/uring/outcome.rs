@@ -3,7 +3,8 @@
 use kvik_stats::Direction;
 use nix::errno::Errno;
 
-use super::cut::{Piece, Rule, down};
+use super::cut::Rule;
+use crate::engine::direct::split::Piece;
 
 /// What to do after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(super) enum Step {
     Done,
     /// Ask for the rest of it.
     More,
+    /// Ask for the rest of it through the page cache: there is no place to go on from past it.
+    Cached,
     /// Ask for it again, for the kernel did not get to it: interrupted, or not able to without blocking.
     Again(Errno),
     /// Nothing: the data ends here.
@@ -26,41 +29,38 @@ pub(super) enum Step {
 
 /// How many of the wanted bytes were moved, from the first one on, and what to do next.
 pub(super) fn judge(direction: Direction, piece: &Piece, rule: Rule, result: i32) -> (u64, Step) {
-    let wanted = piece.wanted.end - piece.wanted.start;
-    let block = match rule {
-        Rule::Buffered => 1,
-        Rule::Direct { block, .. } => block,
+    let (asked, wanted) = (piece.block(), piece.wanted());
+    let len = wanted.end - wanted.start;
+    let block = match (piece, rule) {
+        (Piece::Buffered(_), _) | (_, Rule::Buffered) => None,
+        (_, Rule::Direct { rules, .. }) => Some(rules.block),
     };
     let Ok(count) = u64::try_from(result) else {
-        return (0, refusal(rule, Errno::from_raw(result.wrapping_neg())));
+        let errno = Errno::from_raw(result.wrapping_neg());
+        return (0, refusal(block.is_some(), errno));
     };
-    let count = count.min(piece.len());
+    let count = count.min(asked.end - asked.start);
     // Through a slot, the bytes in front of the wanted ones come first.
-    let useful = count
-        .saturating_sub(piece.wanted.start - piece.block.start)
-        .min(wanted);
+    let useful = count.saturating_sub(wanted.start - asked.start).min(len);
+    let is_cut = block.is_some_and(|block| !count.is_multiple_of(block));
     match direction {
-        _ if useful == wanted => (wanted, Step::Done),
+        _ if useful == len => (len, Step::Done),
         Direction::Read if count == 0 => (0, Step::End),
-        // Direct I/O is cut within a block only by the end of the data, and cannot be continued from there.
-        Direction::Read if count % block != 0 => (useful, Step::End),
-        Direction::Read => (useful, Step::More),
+        // The end of the data, most likely. The page cache knows, and takes any offset.
+        _ if is_cut => (useful, Step::Cached),
+        Direction::Write if count == 0 && block.is_some() => (0, Step::Cached),
         Direction::Write if count == 0 => (0, Step::Stuck),
-        // Continued from the last whole block; the part behind it is written again.
-        Direction::Write => match down(count, block) {
-            0 => (0, Step::Refused(Errno::EINVAL)),
-            whole => (whole, Step::More),
-        },
+        _ => (useful, Step::More),
     }
 }
 
-fn refusal(rule: Rule, errno: Errno) -> Step {
-    match (errno, rule) {
-        (Errno::EINTR | Errno::EAGAIN, _) => Step::Again(errno),
-        (Errno::EINVAL | Errno::EOPNOTSUPP, Rule::Direct { .. }) => Step::Refused(errno),
-        // The kernel has the ring and not the request: another engine has.
-        (Errno::EOPNOTSUPP, Rule::Buffered) => Step::Refused(errno),
-        (errno, _) => Step::Failed(errno),
+fn refusal(is_direct: bool, errno: Errno) -> Step {
+    match errno {
+        Errno::EINTR | Errno::EAGAIN => Step::Again(errno),
+        Errno::EINVAL if is_direct => Step::Refused(errno),
+        // Of a request through the page cache: the kernel has the ring and not the request, and another engine has.
+        Errno::EOPNOTSUPP => Step::Refused(errno),
+        errno => Step::Failed(errno),
     }
 }
 
@@ -68,22 +68,26 @@ fn refusal(rule: Rule, errno: Errno) -> Step {
 mod tests {
     use std::ops::Range;
 
+    use super::super::cut::LIMITS;
     use super::*;
+    use crate::engine::direct::Edges;
+    use crate::engine::direct::split::Rules;
 
     const DIRECT: Rule = Rule::Direct {
-        memory: 512,
-        block: 512,
-        whole: u64::MAX,
+        rules: Rules {
+            memory: 512,
+            block: 512,
+            edges: Edges::Overread,
+            limits: LIMITS,
+            file_end: u64::MAX,
+        },
+        boundary: 4096,
     };
     use Direction::{Read, Write};
     use Rule::Buffered;
 
-    fn piece(block: Range<u64>, wanted: Range<u64>) -> Piece {
-        Piece {
-            through_slot: block != wanted,
-            block,
-            wanted,
-        }
+    fn through(block: Range<u64>, wanted: Range<u64>) -> Piece {
+        Piece::Through { block, wanted }
     }
 
     #[track_caller]
@@ -100,7 +104,7 @@ mod tests {
 
     #[test]
     fn short_counts_are_continued_and_zero_is_the_end_of_a_read() {
-        let buffered = piece(10..5010, 10..5010);
+        let buffered = Piece::Buffered(10..5010);
         check(
             Read,
             Buffered,
@@ -126,17 +130,35 @@ mod tests {
     }
 
     #[test]
-    fn direct_reads_end_where_a_block_is_cut_and_go_on_where_it_is_whole() {
+    fn a_buffered_piece_of_a_direct_task_is_judged_as_what_it_is() {
+        let piece = Piece::Buffered(1000..1100);
+        let einval = (-(Errno::EINVAL as i32), 0, Step::Failed(Errno::EINVAL));
         check(
             Read,
             DIRECT,
-            &piece(0..8192, 0..8192),
+            &piece,
+            &[(1, 1, Step::More), (0, 0, Step::End), einval],
+        );
+        check(
+            Write,
+            DIRECT,
+            &piece,
+            &[(1, 1, Step::More), (0, 0, Step::Stuck), einval],
+        );
+    }
+
+    #[test]
+    fn direct_reads_go_on_where_a_block_is_whole_and_by_the_page_cache_where_it_is_cut() {
+        check(
+            Read,
+            DIRECT,
+            &Piece::InPlace(0..8192),
             &[
                 (8192, 8192, Step::Done),
                 (4096, 4096, Step::More),
                 (512, 512, Step::More),
-                (1000, 1000, Step::End),
-                (1, 1, Step::End),
+                (1000, 1000, Step::Cached),
+                (1, 1, Step::Cached),
                 (0, 0, Step::End),
             ],
         );
@@ -147,33 +169,33 @@ mod tests {
         check(
             Read,
             DIRECT,
-            &piece(0..1536, 100..1100),
+            &through(0..1536, 100..1100),
             &[
                 (1536, 1000, Step::Done),
                 (1100, 1000, Step::Done),
-                (1099, 999, Step::End),
+                (1099, 999, Step::Cached),
                 (1024, 924, Step::More),
                 (512, 412, Step::More),
-                (101, 1, Step::End),
-                (100, 0, Step::End),
-                (7, 0, Step::End),
+                (101, 1, Step::Cached),
+                (100, 0, Step::Cached),
+                (7, 0, Step::Cached),
                 (0, 0, Step::End),
             ],
         );
     }
 
     #[test]
-    fn direct_writes_go_on_from_the_last_whole_block() {
+    fn direct_writes_go_on_where_a_block_is_whole_and_by_the_page_cache_where_it_is_cut() {
         check(
             Write,
             DIRECT,
-            &piece(0..8192, 0..8192),
+            &Piece::InPlace(0..8192),
             &[
                 (8192, 8192, Step::Done),
                 (4096, 4096, Step::More),
-                (1000, 512, Step::More),
-                (511, 0, Step::Refused(Errno::EINVAL)),
-                (0, 0, Step::Stuck),
+                (1000, 1000, Step::Cached),
+                (511, 511, Step::Cached),
+                (0, 0, Step::Cached),
             ],
         );
     }
@@ -184,11 +206,10 @@ mod tests {
         let refused = |errno| (-(errno as i32), 0, Step::Refused(errno));
         let failed = |errno| (-(errno as i32), 0, Step::Failed(errno));
         for direction in [Read, Write] {
-            let whole = piece(0..4096, 0..4096);
             check(
                 direction,
                 DIRECT,
-                &whole,
+                &Piece::InPlace(0..4096),
                 &[
                     again(Errno::EINTR),
                     again(Errno::EAGAIN),
@@ -202,7 +223,7 @@ mod tests {
             check(
                 direction,
                 Buffered,
-                &whole,
+                &Piece::Buffered(0..4096),
                 &[
                     again(Errno::EINTR),
                     again(Errno::EAGAIN),
@@ -219,7 +240,7 @@ mod tests {
         check(
             Read,
             Buffered,
-            &piece(0..10, 0..10),
+            &Piece::Buffered(0..10),
             &[
                 (i32::MAX, 10, Step::Done),
                 (i32::MIN, 0, Step::Failed(Errno::UnknownErrno)),

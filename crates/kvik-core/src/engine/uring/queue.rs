@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::cut::{Piece, pieces};
+use super::cut::pieces;
 use super::ring::DEPTH;
 use super::slots::Slot;
+use crate::engine::direct::split::Piece;
 
 /// A part of a job that is still to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(super) struct Part {
     pub(super) range: Range<u64>,
     /// Whether its first request may block a thread of the kernel.
     pub(super) blocking: bool,
+    /// Whether it goes through the page cache, whatever holds for the job.
+    pub(super) cached: bool,
 }
 
 impl Part {
@@ -22,6 +25,7 @@ impl Part {
             job,
             range,
             blocking: false,
+            cached: false,
         }
     }
 }
@@ -150,9 +154,9 @@ mod tests {
 
     fn part(job: usize, range: Range<u64>) -> Part {
         Part {
-            job,
-            range,
             blocking: true,
+            cached: true,
+            ..Part::new(job, range)
         }
     }
 
@@ -182,11 +186,7 @@ mod tests {
     fn a_token_names_one_request_until_it_is_answered() {
         let sent = |job| Sent {
             job,
-            piece: Piece {
-                wanted: 0..1,
-                block: 0..1,
-                through_slot: false,
-            },
+            piece: Piece::Buffered(0..1),
             slot: None,
         };
         let mut unanswered = Unanswered::default();

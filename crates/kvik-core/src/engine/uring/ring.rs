@@ -14,14 +14,12 @@ use io_uring::{IoUring, Probe, opcode, types};
 use kvik_stats::{Direction, names};
 use nix::errno::Errno;
 
-use super::slots::Slots;
 use crate::error::{Error, Op, Result};
 use crate::fork;
 
 /// A ring that this thread alone uses.
 pub(super) struct Ring {
     ring: IoUring,
-    slots: Slots,
     generation: u64,
     // Requests in the queue that the kernel has not taken yet, and those that it has and has not answered.
     queued: usize,
@@ -88,7 +86,6 @@ impl Ring {
         }
         Ok(Ring {
             ring,
-            slots: Slots::default(),
             generation: fork::generation(),
             queued: 0,
             in_flight: 0,
@@ -102,13 +99,8 @@ impl Ring {
         self.ring.as_raw_fd()
     }
 
-    /// The scratch slots that live as long as the ring.
-    pub(super) fn slots(&mut self) -> &mut Slots {
-        &mut self.slots
-    }
-
     /// How many requests are not answered.
-    fn unanswered(&self) -> usize {
+    pub(super) fn unanswered(&self) -> usize {
         self.queued + self.in_flight
     }
 

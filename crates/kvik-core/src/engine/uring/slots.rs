@@ -1,17 +1,21 @@
-//! Scratch memory of a ring: slots at page boundaries, for pieces whose own memory direct I/O does not take.
+//! Scratch memory of a lane: slots at page boundaries, for pieces whose own memory direct I/O does not take.
 //!
-//! The two blocks of memory are made when first needed and live as long as their ring.
+//! The two blocks of memory are lent by the process's budget when first needed, and go back with the lane.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use super::cut::{LARGE_SLOT, SMALL_SLOT};
+use kvik_config::ByteSize;
 
-/// The slots of one ring.
-#[derive(Debug, Default)]
+use super::cut::{LARGE_SLOT, SMALL_SLOT};
+use crate::budget::Scratch;
+
+/// The slots of one lane.
+#[derive(Debug)]
 pub(super) struct Slots {
     small: Block<{ SMALL_SLOT as usize }, SMALL_COUNT>,
     large: Block<{ LARGE_SLOT as usize }, LARGE_COUNT>,
+    // The most memory in one piece.
+    bounce_buffer_size: ByteSize,
 }
 
 /// A slot that is in use. It must go back by [`Slots::give_back`].
@@ -27,18 +31,27 @@ pub(super) struct Slot {
 pub(super) enum NoSlot {
     /// All are in use; one comes back when a request completes.
     InUse,
-    /// There is no memory for them.
+    /// There is no memory for them, or none that the budget lends.
     OutOfMemory,
 }
 
 impl Slots {
+    /// Slots in as much memory as the setting `bounce_buffer_size` allows.
+    pub(super) fn new(bounce_buffer_size: ByteSize) -> Slots {
+        Slots {
+            small: Block::default(),
+            large: Block::default(),
+            bounce_buffer_size,
+        }
+    }
+
     /// A slot for at least `len` bytes, which is no more than [`LARGE_SLOT`].
     pub(super) fn take(&mut self, len: u64) -> Result<Slot, NoSlot> {
         debug_assert!(len <= LARGE_SLOT);
         let is_large = len > SMALL_SLOT;
         let (start, index) = match is_large {
-            true => self.large.take()?,
-            false => self.small.take()?,
+            true => self.large.take(self.bounce_buffer_size)?,
+            false => self.small.take(self.bounce_buffer_size)?,
         };
         Ok(Slot {
             start,
@@ -65,55 +78,55 @@ impl Slot {
     }
 }
 
-/// `COUNT` slots of `SIZE` bytes in one piece of memory.
+/// Up to `COUNT` slots of `SIZE` bytes in one piece of memory.
 #[derive(Debug, Default)]
 struct Block<const SIZE: usize, const COUNT: usize> {
-    memory: Option<NonNull<u8>>,
+    memory: Option<Memory>,
     // A bit for each slot in use.
     busy: u64,
 }
 
-impl<const SIZE: usize, const COUNT: usize> Block<SIZE, COUNT> {
-    const LAYOUT: Layout = {
-        assert!(SIZE.is_multiple_of(ALIGNMENT) && COUNT > 0 && COUNT <= 64);
-        match Layout::from_size_align(SIZE * COUNT, ALIGNMENT) {
-            Ok(layout) => layout,
-            Err(_) => panic!("the constants make a layout"),
-        }
-    };
+/// The piece, and how many slots it has.
+#[derive(Debug)]
+struct Memory {
+    // Asked for once: the kernel writes to slots, and nobody may say meanwhile that all bytes are his.
+    start: NonNull<u8>,
+    count: usize,
+    _scratch: Scratch,
+}
 
-    fn take(&mut self) -> Result<(NonNull<u8>, usize), NoSlot> {
-        let memory = match self.memory {
+impl<const SIZE: usize, const COUNT: usize> Block<SIZE, COUNT> {
+    fn take(&mut self, bounce_buffer_size: ByteSize) -> Result<(NonNull<u8>, usize), NoSlot> {
+        let memory = match &self.memory {
             Some(memory) => memory,
-            None => *self.memory.insert(Self::allocate()?),
+            None => self.memory.insert(Self::borrow(bounce_buffer_size)?),
         };
         let index = self.busy.trailing_ones() as usize;
-        if index >= COUNT {
+        if index >= memory.count {
             return Err(NoSlot::InUse);
         }
         self.busy |= 1 << index;
-        // SAFETY: `index` is less than `COUNT`, so the slot lies within the memory of `LAYOUT`.
-        Ok((unsafe { memory.add(index * SIZE) }, index))
+        // SAFETY: `index` is less than the number of slots that the memory has.
+        Ok((unsafe { memory.start.add(index * SIZE) }, index))
     }
 
-    fn allocate() -> Result<NonNull<u8>, NoSlot> {
-        // SAFETY: the layout's size is not 0.
-        let memory = unsafe { alloc_zeroed(Self::LAYOUT) };
-        NonNull::new(memory).ok_or(NoSlot::OutOfMemory)
-    }
-}
-
-impl<const SIZE: usize, const COUNT: usize> Drop for Block<SIZE, COUNT> {
-    fn drop(&mut self) {
-        if let Some(memory) = self.memory {
-            // SAFETY: `allocate` made it with this layout, and this is its only release. No slot is in use: a lane gives
-            // its ring away only when nothing is in flight.
-            unsafe { dealloc(memory.as_ptr(), Self::LAYOUT) };
+    fn borrow(bounce_buffer_size: ByteSize) -> Result<Memory, NoSlot> {
+        const { assert!(SIZE.is_multiple_of(ALIGNMENT) && COUNT > 0 && COUNT <= 64) };
+        let lent = Scratch::take(SIZE * COUNT, bounce_buffer_size);
+        let mut scratch = lent.ok().flatten().ok_or(NoSlot::OutOfMemory)?;
+        let memory = &mut scratch[..];
+        match (memory.len() / SIZE).min(COUNT) {
+            0 => Err(NoSlot::OutOfMemory),
+            count => Ok(Memory {
+                start: NonNull::from(memory).cast(),
+                count,
+                _scratch: scratch,
+            }),
         }
     }
 }
 
-/// Where slots begin: more than the alignment of memory that any file system is known to ask for.
+/// Where slots begin, which is at a page: more than the alignment of memory that any file system is known to ask for.
 pub(super) const ALIGNMENT: usize = 4096;
 // One for each request of a lane.
 const SMALL_COUNT: usize = 64;
@@ -125,8 +138,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slots_keep_to_the_setting_that_caps_one_piece_of_memory() {
+        let mut slots = Slots::new(ByteSize::new(2 * LARGE_SLOT + 5));
+        let _two = [
+            slots.take(LARGE_SLOT).unwrap(),
+            slots.take(LARGE_SLOT).unwrap(),
+        ];
+        assert_eq!(slots.take(LARGE_SLOT).unwrap_err(), NoSlot::InUse);
+        let small = (0..).map_while(|_| slots.take(1).ok()).count();
+        assert_eq!(small as u64, 2 * LARGE_SLOT / SMALL_SLOT);
+        let mut none = Slots::new(ByteSize::new(SMALL_SLOT - 1));
+        assert_eq!(none.take(1).unwrap_err(), NoSlot::OutOfMemory);
+    }
+
+    #[test]
     fn slots_are_aligned_apart_from_each_other_and_come_back() {
-        let mut slots = Slots::default();
+        let mut slots = Slots::new(ByteSize::mib(16));
         let large: Vec<_> = (0..LARGE_COUNT)
             .map(|_| slots.take(LARGE_SLOT).unwrap())
             .collect();

@@ -22,6 +22,7 @@ pub(super) const BLOCKS: Alignment = Alignment {
     memory: 512,
     read: 512,
     write: 512,
+    boundary: 4096,
 };
 
 pub(super) fn pattern(len: usize) -> Vec<u8> {
@@ -44,7 +45,8 @@ pub(super) fn unbuffered(path: &Path) -> Arc<File> {
 }
 
 pub(super) fn direct(path: &Path, alignment: Alignment) -> Uring {
-    Uring::direct(buffered(path), unbuffered(path), alignment).unwrap()
+    let second = (unbuffered(path), alignment);
+    Uring::direct(buffered(path), second, Edges::Overread, ByteSize::mib(16)).unwrap()
 }
 
 pub(super) fn engines(path: &Path) -> [Arc<dyn Engine>; 2] {
