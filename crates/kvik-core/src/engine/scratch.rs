@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::sync::Arc;
 
-use kvik_stats::Backend;
+use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 
 use super::posix;
@@ -75,9 +75,10 @@ impl Borrowed {
 
             let mut target = Target::from(&mut *place);
             let mut landing = target.window();
-            let outcome = posix::fill(file, &mut landing, at);
+            let outcome = posix::fill_uncounted(file, &mut landing, at);
             let filled = landing.filled();
             window.put_streaming(&place[..filled]);
+            names::BYTES_BY_SCRATCH.add(filled as u64);
             outcome?;
             if filled < len {
                 break;
