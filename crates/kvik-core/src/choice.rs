@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) struct Choice<const N: usize> {
     picks: AtomicU64,
     ways: [Way; N],
+    // By how many percent the first way must be cheaper than the others.
+    handicap: u64,
 }
 
 #[derive(Debug)]
@@ -23,7 +25,13 @@ struct Way {
 
 impl<const N: usize> Choice<N> {
     pub(crate) const fn new() -> Choice<N> {
+        Choice::with_handicap(0)
+    }
+
+    /// One whose first way has a drawback that no time shows: it is taken only where each other way costs `percent` more.
+    pub(crate) const fn with_handicap(percent: u64) -> Choice<N> {
         Choice {
+            handicap: percent,
             picks: AtomicU64::new(0),
             ways: [const {
                 Way {
@@ -51,8 +59,11 @@ impl<const N: usize> Choice<N> {
     /// The cheapest way so far.
     pub(crate) fn best(&self) -> usize {
         let costs = self.ways.iter().map(|way| way.cost.load(Ordering::Relaxed));
+        let costs = costs.enumerate().map(|(way, cost)| match way {
+            0 => (way, cost.saturating_add(cost / 100 * self.handicap)),
+            _ => (way, cost),
+        });
         costs
-            .enumerate()
             .min_by_key(|(_, cost)| *cost)
             .map_or(0, |(way, _)| way)
     }
@@ -119,6 +130,20 @@ mod tests {
         run(&choice, [300, 100, 200], 100);
         let counts = run(&choice, [50, 100, 200], 10_000);
         assert!(counts[0] > 8_000, "{counts:?}");
+    }
+
+    #[test]
+    fn a_way_with_a_handicap_must_be_clearly_cheaper() {
+        for (costs, best) in [
+            ([1000, 1050, 3000], 1),
+            ([1000, 1099, 1090], 2),
+            ([1000, 1110, 1200], 0),
+            ([1000, 900, 1200], 1),
+        ] {
+            let choice = Choice::with_handicap(10);
+            run(&choice, costs, 100);
+            assert_eq!(choice.best(), best, "{costs:?}");
+        }
     }
 
     #[test]

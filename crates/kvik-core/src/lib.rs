@@ -70,6 +70,7 @@ mod block_device;
 mod compat;
 mod page_cache;
 mod probe;
+mod rereads;
 mod residency;
 
 mod budget;

@@ -1,11 +1,12 @@
 //! The engine that chooses: each piece of a read goes by the way that was the fastest so far for pieces like it.
 //!
 //! Which way that is depends on the CPU, and on how the target lies in its page (see [`scratch`](super::scratch)); it is
-//! learnt from the reads themselves (see [`Choice`]), for the whole process. Small pieces, pieces that are not in the page
-//! cache, and writes go as by [`posix`]: there the kernel's readahead or the storage decides, not the copy.
+//! learnt from the reads themselves (see [`Choice`]), for the whole process. Pieces that are not in the page cache go past
+//! it where that is faster (see [`cold`](super::cold)). Small pieces, those that are cached in part, and writes go as by
+//! [`posix`].
 
 use std::fs::File;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kvik_stats::Backend;
@@ -14,6 +15,7 @@ use nix::sys::statfs::{
     XFS_SUPER_MAGIC, fstatfs,
 };
 
+use super::cold::Cold;
 #[cfg(target_arch = "x86_64")]
 use super::mapped;
 use super::posix;
@@ -22,6 +24,7 @@ use super::{Engine, Lane};
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::Result;
+use crate::rereads::GRAIN;
 use crate::residency::{CachedPages, Residency};
 
 /// Chooses a way for each piece.
@@ -29,28 +32,29 @@ use crate::residency::{CachedPages, Residency};
 pub(crate) struct Auto {
     file: Arc<File>,
     cached: Arc<CachedPages>,
-    // Whether it lies on a file system of this machine, asked at the first large read.
-    local: OnceLock<bool>,
+    local: bool,
+    // Where reads may go past the page cache.
+    cold: Option<Cold>,
     #[cfg(target_arch = "x86_64")]
     mapped: mapped::Mapped,
 }
 
 impl Auto {
-    pub(crate) fn new(file: Arc<File>, cached: Arc<CachedPages>) -> Auto {
+    /// For a file on `storage`; pieces that are not in the page cache go by `cold`, if there is one.
+    pub(crate) fn new(
+        file: Arc<File>,
+        cached: Arc<CachedPages>,
+        storage: Storage,
+        cold: Option<Cold>,
+    ) -> Auto {
         Auto {
             cached,
+            local: storage != Storage::Other,
+            cold,
             #[cfg(target_arch = "x86_64")]
             mapped: mapped::Mapped::new(Arc::clone(&file)),
             file,
-            local: OnceLock::new(),
         }
-    }
-
-    /// Only there does a map show what a read would bring: over a network, or in user space, it may show what was cached.
-    fn is_local(&self) -> bool {
-        *self.local.get_or_init(|| {
-            fstatfs(&*self.file).is_ok_and(|stats| LOCAL.contains(&stats.filesystem_type()))
-        })
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
@@ -97,12 +101,17 @@ impl Reader<'_> {
         offset: u64,
     ) -> Result<()> {
         let asked = window.remaining();
-        if asked < SMALL || window.is_scattered() || !self.engine.is_local() {
+        if asked < SMALL || window.is_scattered() || !self.engine.local {
             return posix::fill(file, window, offset);
         }
         let start = offset + window.filled() as u64;
-        if self.engine.cached.residency(start..start + asked as u64) != Residency::Hot {
-            return posix::fill(file, window, offset);
+        let share = self.engine.cached.look(start..start + asked as u64);
+        match (share, &self.engine.cold) {
+            (Some(share), _) if share.residency() == Residency::Hot => {}
+            (Some(share), Some(cold)) if share.is_nearly_cold() => {
+                return cold.fill(file, window, offset);
+            }
+            _ => return posix::fill(file, window, offset),
         }
         let choice = choice_for(window, offset);
         let way = choice.pick();
@@ -130,6 +139,27 @@ impl Reader<'_> {
     }
 }
 
+/// Where a file lies, as far as it matters to the choice of ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// On a disk of this machine, under a file system that reads past its cache what it says is not in it.
+    Disk,
+    /// On this machine: a map shows what a read would bring.
+    Local,
+    /// Over a network or in user space, where a map may show what was cached, or somewhere unknown.
+    Other,
+}
+
+impl Storage {
+    pub(crate) fn of(file: &File) -> Storage {
+        match fstatfs(file).map(|stats| stats.filesystem_type()) {
+            Ok(kind) if DISKS.contains(&kind) => Storage::Disk,
+            Ok(kind) if LOCAL.contains(&kind) => Storage::Local,
+            _ => Storage::Other,
+        }
+    }
+}
+
 /// What was learnt about pieces that lie like this one.
 fn choice_for(window: &mut FillWindow<'_>, offset: u64) -> &'static Choice<WAYS> {
     let target = window.room().as_ptr().addr() as u64;
@@ -143,19 +173,16 @@ static PLAIN: Choice<WAYS> = Choice::new();
 // Where the kernel's copy is slow on some CPUs: the target lies 1 to 31 bytes behind its source, modulo the page.
 static ALIASED: Choice<WAYS> = Choice::new();
 
-const LOCAL: [FsType; 5] = [
-    EXT4_SUPER_MAGIC,
-    XFS_SUPER_MAGIC,
-    BTRFS_SUPER_MAGIC,
-    TMPFS_MAGIC,
-    OVERLAYFS_SUPER_MAGIC,
-];
+const DISKS: [FsType; 3] = [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC];
+// A tmpfs has no storage to read from; of a file on an overlay the kernel says that nothing is cached, since the pages are
+// those of the file below.
+const LOCAL: [FsType; 2] = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
 const PREAD: usize = 0;
 const SCRATCH: usize = 1;
 const WAYS: usize = if cfg!(target_arch = "x86_64") { 3 } else { 2 };
 const PAGE: u64 = 4096;
 // Below this the ways differ by less than what they cost to begin.
-const SMALL: usize = 256 << 10;
+const SMALL: usize = GRAIN as usize;
 
 #[cfg(test)]
 mod tests {
@@ -172,7 +199,7 @@ mod tests {
         file.write_all_at(&content, 0).unwrap();
         let file = Arc::new(file);
         let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
-        let engine = Auto::new(file, cached);
+        let engine = Auto::new(file, cached, Storage::Local, None);
         let mut reader = engine.reader();
         let mut bytes = vec![0; content.len() + 1100];
         // More rounds than it takes to try all ways for both kinds of target, and some beyond.

@@ -1,0 +1,181 @@
+//! Reads of pieces that are not in the page cache: past it (`O_DIRECT`) or through it.
+//!
+//! Past it is taken where it was found to be clearly faster on the device in question, for bytes that are read for the first
+//! time, and for those that the cache did not keep; see [`rereads`](crate::rereads).
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
+// Not those of sync.rs: what was learnt lies in statics, which loom's cannot.
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::direct::DirectEngine;
+use super::posix;
+use crate::choice::Choice;
+use crate::corridor::FillWindow;
+use crate::error::{Error, Op, Result};
+use crate::rereads::{FileId, REREADS, Way};
+
+/// The two ways for the cold pieces of one file.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    direct: DirectEngine,
+    // Asked for at the first cold piece.
+    about: OnceLock<About>,
+}
+
+/// What the process knows a file by.
+#[derive(Debug)]
+struct About {
+    id: FileId,
+    learnt: &'static Learnt,
+}
+
+impl Cold {
+    /// With an engine that may read past the page cache and gives way where it cannot.
+    pub(crate) fn new(direct: DirectEngine) -> Cold {
+        Cold {
+            direct,
+            about: OnceLock::new(),
+        }
+    }
+
+    /// Fills the window from `offset` on; it stays short only where the data ends.
+    pub(super) fn fill(&self, file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+        let asked = window.remaining();
+        let start = offset + window.filled() as u64;
+        let address = window.room().as_ptr().addr();
+        let Some(in_place) = self.direct.fills_in_place(address, start) else {
+            return posix::fill(file, window, offset);
+        };
+        let About { id, learnt } = self.about(file)?;
+        let choice = match in_place {
+            true => &learnt.in_place,
+            false => &learnt.by_scratch,
+        };
+        let way = match choice.pick() {
+            PAST => REREADS.next(*id, &(start..start + asked as u64)),
+            _ => Way::Through,
+        };
+        let began = Instant::now();
+        self.go(way, file, window, offset)?;
+        // A piece that met the end is no sample of the whole.
+        if window.remaining() == 0 {
+            let way = match way {
+                Way::Past => PAST,
+                Way::Through => THROUGH,
+            };
+            choice.report(way, asked, began.elapsed());
+        }
+        Ok(())
+    }
+
+    fn go(&self, way: Way, file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+        match way {
+            Way::Past => self.direct.fill(window, offset),
+            Way::Through => posix::fill(file, window, offset),
+        }
+    }
+
+    fn about(&self, file: &File) -> Result<&About> {
+        if let Some(about) = self.about.get() {
+            return Ok(about);
+        }
+        let metadata = file
+            .metadata()
+            .map_err(|cause| Error::io(Op::Read, cause))?;
+        Ok(self.about.get_or_init(|| About {
+            id: FileId::of(&metadata),
+            learnt: learnt_about(metadata.dev()),
+        }))
+    }
+}
+
+/// Which way was found to be faster on one device.
+#[derive(Debug)]
+struct Learnt {
+    // The device's number and one, or 0 for a row that is free.
+    device: AtomicU64,
+    // Where the device fills the target itself, and where the bytes make a stop in a scratch.
+    in_place: Choice<2>,
+    by_scratch: Choice<2>,
+}
+
+/// The row of a device; those that come when all rows are taken share the last one.
+fn learnt_about(device: u64) -> &'static Learnt {
+    let wanted = device.wrapping_add(1);
+    let is_its = |row: &&Learnt| {
+        let taken = row
+            .device
+            .compare_exchange(0, wanted, Ordering::Relaxed, Ordering::Relaxed);
+        taken.is_ok() || taken == Err(wanted)
+    };
+    let [rows @ .., last] = &LEARNT;
+    rows.iter().find(is_its).unwrap_or(last)
+}
+
+static LEARNT: [Learnt; 16] = [const {
+    Learnt {
+        device: AtomicU64::new(0),
+        in_place: Choice::with_handicap(CLEARLY),
+        by_scratch: Choice::with_handicap(CLEARLY),
+    }
+}; 16];
+
+// The first way is the one with the handicap: past the cache, nothing is left in it for the next reader.
+const PAST: usize = 0;
+const THROUGH: usize = 1;
+const CLEARLY: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::direct::{DirectFile, Wish};
+    use super::*;
+    use crate::page_cache::drop_file_page_cache;
+    use crate::residency::{CachedPages, Residency};
+    use crate::target::Target;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn both_ways_bring_the_same_bytes_and_only_one_leaves_them_in_the_cache() {
+        let content: Vec<u8> = (0..(1 << 20) + 77)
+            .map(|at| (at * 31 % 251) as u8)
+            .collect();
+        // On a disk: the pages of a tmpfs cannot be dropped.
+        let file = Arc::new(tempfile::tempfile_in("/var/tmp").unwrap());
+        file.write_all_at(&content, 0).unwrap();
+        let direct = Arc::new(DirectFile::new(Arc::clone(&file)));
+        let cold = Cold::new(DirectEngine::new(direct, Wish::May, Wish::Never));
+        let cached = CachedPages::new(Arc::clone(&file));
+        for (way, expected) in [(Way::Past, Residency::Cold), (Way::Through, Residency::Hot)] {
+            for (offset, shift) in [(0, 0), (1, 16), (4096, 512), (513, 1000)] {
+                drop_file_page_cache(&*file, 0, 0, true).unwrap();
+                let mut bytes = vec![0xee; content.len() + 1100];
+                let mut target = Target::from(&mut bytes[shift..]);
+                let mut window = target.window();
+                cold.go(way, &file, &mut window, offset).unwrap();
+                let filled = window.filled();
+                let offset = offset as usize;
+                assert_eq!(filled, content.len() - offset);
+                assert!(bytes[shift..][..filled] == content[offset..]);
+                assert!(bytes[shift + filled..].iter().all(|byte| *byte == 0xee));
+                assert_eq!(cached.residency(4096..u64::MAX), expected, "{way:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_device_has_a_row_of_its_own_until_there_is_none_left() {
+        // The numbers of no device: major numbers are smaller.
+        let numbers = u64::MAX - 40..u64::MAX;
+        let rows: Vec<_> = numbers.clone().map(learnt_about).collect();
+        for (number, row) in numbers.zip(&rows) {
+            assert!(std::ptr::eq(learnt_about(number), *row));
+        }
+        assert!(!std::ptr::eq(rows[0], rows[1]));
+        assert!(std::ptr::eq(rows[38], rows[39]));
+    }
+}
