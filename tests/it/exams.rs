@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvik::EngineKind;
-use kvik_tests::conformance::{Files, exam};
+use kvik_tests::conformance::{Cached, Files, exam, exam_of_large_tasks};
 
 #[test]
 fn local_files_in_the_temporary_folder_pass() {
@@ -14,6 +14,18 @@ fn local_files_in_the_temporary_folder_pass() {
 fn local_files_past_the_page_cache_pass() {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     exam(&Files::in_folder(folder.path()).only(EngineKind::Direct));
+}
+
+#[test]
+fn local_files_that_are_not_in_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam_of_large_tasks(&Files::in_folder(folder.path()).cached(Cached::Nothing));
+}
+
+#[test]
+fn local_files_of_which_half_is_in_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam_of_large_tasks(&Files::in_folder(folder.path()).cached(Cached::Half));
 }
 
 #[test]

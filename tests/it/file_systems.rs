@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kvik::{ByteSize, Config, EngineKind, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions};
-use kvik_tests::conformance::{Files, exam};
+use kvik_tests::conformance::{Cached, Files, exam, exam_of_large_tasks};
 use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
@@ -14,6 +14,14 @@ use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
 fn local_files_on_xfs_pass_the_exam() {
     let mount = Mount::new(Kind::Xfs, 512 << 20);
     exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "xfs");
+}
+
+#[test]
+fn local_files_that_are_not_in_the_page_cache_of_xfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Xfs, 512 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
     assert_eq!(name_of_file_system(&mount), "xfs");
 }
 
@@ -32,6 +40,14 @@ fn local_files_on_btrfs_pass_the_exam() {
 }
 
 #[test]
+fn local_files_that_are_not_in_the_page_cache_of_btrfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Btrfs, 512 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
+    assert_eq!(name_of_file_system(&mount), "btrfs");
+}
+
+#[test]
 fn local_files_past_the_page_cache_of_btrfs_pass_the_exam() {
     let mount = Mount::new(Kind::Btrfs, 512 << 20);
     exam(&Files::in_folder(mount.path()).only(EngineKind::Direct));
@@ -42,6 +58,14 @@ fn local_files_past_the_page_cache_of_btrfs_pass_the_exam() {
 fn local_files_on_ext4_pass_the_exam() {
     let mount = Mount::new(Kind::Ext4, 128 << 20);
     exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "ext4");
+}
+
+#[test]
+fn local_files_that_are_not_in_the_page_cache_of_ext4_pass_the_exam() {
+    let mount = Mount::new(Kind::Ext4, 128 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
     assert_eq!(name_of_file_system(&mount), "ext4");
 }
 

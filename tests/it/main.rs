@@ -14,6 +14,7 @@ mod exams;
 mod file_systems;
 
 mod behavior;
+mod cold;
 mod direct;
 mod field_cases;
 mod settings;
