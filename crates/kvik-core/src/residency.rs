@@ -12,6 +12,7 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use crate::error::{Op, Place};
 use crate::file_ref::{cached_size, open_reading};
 use crate::os;
+use crate::page_cache;
 use crate::sync::{AtomicU64, Ordering};
 
 /// How much of a range of a file is in the page cache.
@@ -85,7 +86,7 @@ impl CachedPages {
         }
         let pages = (end - start).div_ceil(page);
         if self.sampler.get().is_none() {
-            match os::cachestat(fd, start, end - start) {
+            match page_cache::count(fd, start, end - start) {
                 Ok(cached) => return Some(Share { cached, of: pages }),
                 Err(Errno::EPERM | Errno::ENOSYS | Errno::EOPNOTSUPP) => {}
                 Err(_) => return None,

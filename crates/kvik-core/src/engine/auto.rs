@@ -174,8 +174,7 @@ static PLAIN: Choice<WAYS> = Choice::new();
 static ALIASED: Choice<WAYS> = Choice::new();
 
 const DISKS: [FsType; 3] = [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC];
-// A tmpfs has no storage to read from; of a file on an overlay the kernel says that nothing is cached, since the pages are
-// those of the file below.
+// A tmpfs has no storage to read from; of a file on an overlay the kernel does not tell what is cached.
 const LOCAL: [FsType; 2] = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
 const PREAD: usize = 0;
 const SCRATCH: usize = 1;

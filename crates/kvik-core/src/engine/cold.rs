@@ -167,6 +167,44 @@ mod tests {
         }
     }
 
+    /// Each page is in one of two versions, written as a whole through the page cache.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a writer beside the reader")]
+    fn reads_past_the_cache_beside_a_writer_bring_bytes_of_the_file_and_no_others() {
+        const PAGE: usize = 4096;
+        const PAGES: usize = 256;
+        let version = |odd: bool, page: usize| page as u8 ^ if odd { 0xff } else { 0 };
+        let file = Arc::new(tempfile::tempfile_in("/var/tmp").unwrap());
+        let write = |odd, page| {
+            let bytes = [version(odd, page); PAGE];
+            file.write_all_at(&bytes, (page * PAGE) as u64).unwrap();
+        };
+        (0..PAGES).for_each(|page| write(false, page));
+        let direct = Arc::new(DirectFile::new(Arc::clone(&file)));
+        let cold = Cold::new(DirectEngine::new(direct, Wish::May, Wish::Never));
+        let done = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut round = 0;
+                while done.load(Ordering::Relaxed) == 0 {
+                    write(round / PAGES % 2 == 0, round * 31 % PAGES);
+                    round += 1;
+                }
+            });
+            for shift in [0, 16, 512, 1].repeat(2) {
+                let mut bytes = vec![0xee; PAGES * PAGE + shift];
+                let mut target = Target::from(&mut bytes[shift..]);
+                cold.go(Way::Past, &file, &mut target.window(), 0).unwrap();
+                for (page, found) in bytes[shift..].chunks(PAGE).enumerate() {
+                    let known =
+                        |byte: &u8| [false, true].map(|odd| version(odd, page)).contains(byte);
+                    assert!(found.iter().all(known), "page {page}");
+                }
+            }
+            done.store(1, Ordering::Relaxed);
+        });
+    }
+
     #[test]
     fn each_device_has_a_row_of_its_own_until_there_is_none_left() {
         // The numbers of no device: major numbers are smaller.
