@@ -25,6 +25,15 @@ pub(crate) enum Way {
     Through,
 }
 
+/// How a piece was found that is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Missing from the page cache, but for a little.
+    Missing,
+    /// In it or on its way, most likely by readahead alone.
+    ReadAhead,
+}
+
 /// What is known of one grain, whenever it is found missing from the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -68,27 +77,41 @@ pub(crate) static REREADS: Rereads<{ 1 << 19 }> = Rereads::new();
 
 impl<const SETS: usize> Rereads<SETS> {
     pub(crate) const fn new() -> Rereads<SETS> {
-        const { assert!(SETS % RUN as usize == 0 && SETS > 0) };
+        const { assert!(SETS.is_multiple_of(RUN as usize) && SETS > 0) };
         Rereads {
             sets: [const { AtomicU64::new(0) }; SETS],
         }
     }
 
-    /// The way for a piece of `file` that is missing from the page cache, at least a grain long; takes note that it goes
-    /// that way.
-    pub(crate) fn next(&self, file: FileId, piece: &Range<u64>) -> Way {
+    /// The way for a piece of `file` that was found so, at least a grain long; takes note that it goes that way.
+    pub(crate) fn next(&self, file: FileId, piece: &Range<u64>, found: Found) -> Way {
         let grains = piece.start.div_ceil(GRAIN)..piece.end.div_ceil(GRAIN);
         let waiting = grains
             .clone()
-            .filter(|grain| self.state(file, *grain) == State::Seen)
+            .filter(|grain| match self.state(file, *grain) {
+                State::Seen => true,
+                State::Kept => found == Found::ReadAhead,
+                State::Unseen | State::Lost => false,
+            })
             .count() as u64;
         // Pieces need not be cut as they were the last time: the larger part decides.
         let way = match waiting > 0 && waiting * 2 >= grains.end - grains.start {
             true => Way::Through,
             false => Way::Past,
         };
-        grains.for_each(|grain| self.advance(file, grain, way));
+        // What is not missing was not lost.
+        grains
+            .filter(|grain| found == Found::Missing || self.state(file, *grain) != State::Kept)
+            .for_each(|grain| self.advance(file, grain, way));
         way
+    }
+
+    /// Takes note that a piece is in the page cache: if it waited to be read through it, that is done. The kernel reads on
+    /// behind what it is asked for, so most of a file that is read through the cache is never found missing from it.
+    pub(crate) fn found_cached(&self, file: FileId, piece: &Range<u64>) {
+        (piece.start.div_ceil(GRAIN)..piece.end.div_ceil(GRAIN))
+            .filter(|grain| self.state(file, *grain) == State::Seen)
+            .for_each(|grain| self.advance(file, grain, Way::Through));
     }
 
     fn state(&self, file: FileId, grain: u64) -> State {

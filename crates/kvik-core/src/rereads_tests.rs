@@ -32,12 +32,19 @@ fn first_past_the_cache_then_through_it_then_past_it_for_good() {
     for expected in [Way::Past, Way::Through, Way::Past, Way::Past, Way::Past] {
         for task in 0..8 {
             let piece = task * TASK..(task + 1) * TASK;
-            assert_eq!(table.next(FILE, &piece), expected, "task {task}");
+            assert_eq!(
+                table.next(FILE, &piece, Found::Missing),
+                expected,
+                "task {task}"
+            );
         }
     }
     // Another file is another story.
-    assert_eq!(table.next(FileId(2), &(0..TASK)), Way::Past);
-    assert_eq!(table.next(FILE, &(8 * TASK..9 * TASK)), Way::Past);
+    assert_eq!(table.next(FileId(2), &(0..TASK), Found::Missing), Way::Past);
+    assert_eq!(
+        table.next(FILE, &(8 * TASK..9 * TASK), Found::Missing),
+        Way::Past
+    );
 }
 
 #[test]
@@ -55,7 +62,7 @@ fn a_round_is_one_round_however_it_is_cut() {
         for expected in [Way::Past, Way::Through, Way::Past] {
             let mut at = start;
             while at < start + 8 * TASK {
-                let found = table.next(FILE, &(at..at + len));
+                let found = table.next(FILE, &(at..at + len), Found::Missing);
                 assert_eq!(found, expected, "{len} at {at}");
                 at += len;
             }
@@ -66,17 +73,54 @@ fn a_round_is_one_round_however_it_is_cut() {
 #[test]
 fn a_piece_that_was_read_by_half_goes_through_and_one_that_was_touched_goes_past() {
     let table = table();
-    assert_eq!(table.next(FILE, &(0..TASK / 2)), Way::Past);
-    assert_eq!(table.next(FILE, &(0..TASK)), Way::Through);
-    assert_eq!(table.next(FILE, &(TASK..TASK + GRAIN)), Way::Past);
-    assert_eq!(table.next(FILE, &(TASK..2 * TASK)), Way::Past);
-    assert_eq!(table.next(FILE, &(TASK..2 * TASK)), Way::Through);
+    assert_eq!(table.next(FILE, &(0..TASK / 2), Found::Missing), Way::Past);
+    assert_eq!(table.next(FILE, &(0..TASK), Found::Missing), Way::Through);
+    assert_eq!(
+        table.next(FILE, &(TASK..TASK + GRAIN), Found::Missing),
+        Way::Past
+    );
+    assert_eq!(
+        table.next(FILE, &(TASK..2 * TASK), Found::Missing),
+        Way::Past
+    );
+    assert_eq!(
+        table.next(FILE, &(TASK..2 * TASK), Found::Missing),
+        Way::Through
+    );
+}
+
+/// Readahead brings most pieces before they are asked for.
+#[test]
+fn a_piece_that_is_found_cached_after_it_was_read_past_the_cache_had_its_second_time() {
+    let table = table();
+    assert_eq!(table.next(FILE, &(0..TASK), Found::Missing), Way::Past);
+    table.found_cached(FILE, &(0..TASK));
+    table.found_cached(FILE, &(TASK..2 * TASK));
+    assert_eq!(table.next(FILE, &(0..TASK), Found::Missing), Way::Past);
+    assert_eq!(table.state(FILE, 0), State::Lost);
+    table.found_cached(FILE, &(0..TASK));
+    assert_eq!(table.state(FILE, 0), State::Lost);
+    assert_eq!(table.state(FILE, TASK / GRAIN), State::Unseen);
+}
+
+#[test]
+fn a_piece_that_is_found_read_ahead_is_not_lost() {
+    let table = table();
+    let next = |found| table.next(FILE, &(0..TASK), found);
+    assert_eq!(next(Found::ReadAhead), Way::Past);
+    assert_eq!(next(Found::ReadAhead), Way::Through);
+    assert_eq!(next(Found::ReadAhead), Way::Through);
+    assert_eq!(next(Found::Missing), Way::Past);
+    assert_eq!(next(Found::ReadAhead), Way::Past);
 }
 
 #[test]
 fn pieces_at_the_largest_offset_have_their_way_too() {
     let end = i64::MAX as u64;
-    assert_eq!(table().next(FILE, &(end - TASK..end)), Way::Past);
+    assert_eq!(
+        table().next(FILE, &(end - TASK..end), Found::Missing),
+        Way::Past
+    );
 }
 
 #[test]

@@ -113,6 +113,11 @@ impl Share {
         }
     }
 
+    /// Whether there are no pages, cached or not: behind the end of the file.
+    pub(crate) fn is_nothing(self) -> bool {
+        self.of == 0
+    }
+
     /// Whether a quarter at most is there. When a piece is read through the cache, the kernel reads on behind it, into the next
     /// one: that one is still a cold piece.
     pub(crate) fn is_nearly_cold(self) -> bool {

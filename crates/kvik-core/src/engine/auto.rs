@@ -24,7 +24,7 @@ use super::{Engine, Lane};
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::Result;
-use crate::rereads::GRAIN;
+use crate::rereads::{Found, GRAIN};
 use crate::residency::{CachedPages, Residency};
 
 /// Chooses a way for each piece.
@@ -105,13 +105,22 @@ impl Reader<'_> {
             return posix::fill(file, window, offset);
         }
         let start = offset + window.filled() as u64;
-        let share = self.engine.cached.look(start..start + asked as u64);
-        match (share, &self.engine.cold) {
-            (Some(share), _) if share.residency() == Residency::Hot => {}
-            (Some(share), Some(cold)) if share.is_nearly_cold() => {
-                return cold.fill(file, window, offset);
+        let piece = start..start + asked as u64;
+        let cached = &self.engine.cached;
+        let Some(share) = cached.look(piece.clone()) else {
+            return posix::fill(file, window, offset);
+        };
+        if let Some(cold) = &self.engine.cold {
+            if share.is_nearly_cold() {
+                return cold.fill(file, window, offset, Found::Missing);
             }
-            _ => return posix::fill(file, window, offset),
+            if cold.is_read_ahead(start, cached) {
+                return cold.fill(file, window, offset, Found::ReadAhead);
+            }
+            cold.found_cached(file, &piece);
+        }
+        if share.residency() != Residency::Hot {
+            return posix::fill(file, window, offset);
         }
         let choice = choice_for(window, offset);
         let way = choice.pick();

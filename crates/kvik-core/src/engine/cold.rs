@@ -4,6 +4,7 @@
 //! time, and for those that the cache did not keep; see [`rereads`](crate::rereads).
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 // Not those of sync.rs: what was learnt lies in statics, which loom's cannot.
@@ -15,7 +16,8 @@ use super::posix;
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
-use crate::rereads::{FileId, REREADS, Way};
+use crate::rereads::{FileId, Found, REREADS, Way};
+use crate::residency::{CachedPages, Residency};
 
 /// The two ways for the cold pieces of one file.
 #[derive(Debug)]
@@ -23,6 +25,45 @@ pub(crate) struct Cold {
     direct: DirectEngine,
     // Asked for at the first cold piece.
     about: OnceLock<About>,
+    read_on: ReadOn,
+}
+
+/// The last piece that was read through the cache.
+///
+/// The kernel reads on behind it, and still further as soon as somebody copies what it has read: left to itself, one such
+/// piece would turn the rest of the file to the page cache, and nobody would see what that costs.
+#[derive(Debug)]
+struct ReadOn {
+    // Where the piece ended, and when, in nanoseconds after `origin`.
+    end: AtomicU64,
+    at: AtomicU64,
+    origin: Instant,
+}
+
+impl ReadOn {
+    fn new() -> ReadOn {
+        ReadOn {
+            end: AtomicU64::new(u64::MAX),
+            at: AtomicU64::new(0),
+            origin: Instant::now(),
+        }
+    }
+
+    fn take_note(&self, end: u64) {
+        self.end.store(end, Ordering::Relaxed);
+        self.at.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn reaches(&self, offset: u64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        offset >= end
+            && offset - end < FAR
+            && self.now().saturating_sub(self.at.load(Ordering::Relaxed)) < MOMENT
+    }
+
+    fn now(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
 }
 
 /// What the process knows a file by.
@@ -38,11 +79,29 @@ impl Cold {
         Cold {
             direct,
             about: OnceLock::new(),
+            read_on: ReadOn::new(),
         }
     }
 
-    /// Fills the window from `offset` on; it stays short only where the data ends.
-    pub(super) fn fill(&self, file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    /// Whether what is cached from `offset` on is there only because the kernel reads on, as far as can be told: this handle
+    /// has just read in front of it, and further on nothing is cached.
+    pub(super) fn is_read_ahead(&self, offset: u64, cached: &CachedPages) -> bool {
+        if !self.read_on.reaches(offset) {
+            return false;
+        }
+        let far = offset.saturating_add(FAR);
+        let share = cached.look(far..far.saturating_add(1));
+        share.is_none_or(|share| share.is_nothing() || share.residency() != Residency::Hot)
+    }
+
+    /// Fills the window from `offset` on, a piece that was found so; it stays short only where the data ends.
+    pub(super) fn fill(
+        &self,
+        file: &File,
+        window: &mut FillWindow<'_>,
+        offset: u64,
+        found: Found,
+    ) -> Result<()> {
         let asked = window.remaining();
         let start = offset + window.filled() as u64;
         let address = window.room().as_ptr().addr();
@@ -54,21 +113,38 @@ impl Cold {
             true => &learnt.in_place,
             false => &learnt.by_scratch,
         };
+        let end = start + asked as u64;
         let way = match choice.pick() {
-            PAST => REREADS.next(*id, &(start..start + asked as u64)),
+            PAST => REREADS.next(*id, &(start..end), found),
             _ => Way::Through,
         };
+        // Before the read, for the threads that have the pieces behind it, and after it, when the kernel is reading on.
+        let through = way == Way::Through;
+        if through {
+            self.read_on.take_note(end);
+        }
         let began = Instant::now();
         self.go(way, file, window, offset)?;
+        let took = began.elapsed();
+        if through {
+            self.read_on.take_note(end);
+        }
         // A piece that met the end is no sample of the whole.
         if window.remaining() == 0 {
             let way = match way {
                 Way::Past => PAST,
                 Way::Through => THROUGH,
             };
-            choice.report(way, asked, began.elapsed());
+            choice.report(way, asked, took);
         }
         Ok(())
+    }
+
+    /// Takes note of a piece that is in the page cache.
+    pub(super) fn found_cached(&self, file: &File, piece: &Range<u64>) {
+        if let Ok(about) = self.about(file) {
+            REREADS.found_cached(about.id, piece);
+        }
     }
 
     fn go(&self, way: Way, file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
@@ -118,8 +194,8 @@ fn learnt_about(device: u64) -> &'static Learnt {
 static LEARNT: [Learnt; 16] = [const {
     Learnt {
         device: AtomicU64::new(0),
-        in_place: Choice::with_handicap(CLEARLY),
-        by_scratch: Choice::with_handicap(CLEARLY),
+        in_place: Choice::of_storage(CLEARLY),
+        by_scratch: Choice::of_storage(CLEARLY),
     }
 }; 16];
 
@@ -127,6 +203,11 @@ static LEARNT: [Learnt; 16] = [const {
 const PAST: usize = 0;
 const THROUGH: usize = 1;
 const CLEARLY: u64 = 10;
+// Twice as far as the kernel reads on where it is told to read far ahead (`read_ahead_kb`; 8 MiB have been seen, and 128 KiB
+// are the default), in both of the windows that it keeps.
+const FAR: u64 = 32 << 20;
+// In nanoseconds. A reader who takes longer finds what the kernel has read, and copies it.
+const MOMENT: u64 = 250_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -135,7 +216,6 @@ mod tests {
     use super::super::direct::{DirectFile, Wish};
     use super::*;
     use crate::page_cache::drop_file_page_cache;
-    use crate::residency::{CachedPages, Residency};
     use crate::target::Target;
     use std::os::unix::fs::FileExt;
 
@@ -187,7 +267,7 @@ mod tests {
             scope.spawn(|| {
                 let mut round = 0;
                 while done.load(Ordering::Relaxed) == 0 {
-                    write(round / PAGES % 2 == 0, round * 31 % PAGES);
+                    write((round / PAGES).is_multiple_of(2), round * 31 % PAGES);
                     round += 1;
                 }
             });
@@ -203,6 +283,30 @@ mod tests {
             }
             done.store(1, Ordering::Relaxed);
         });
+    }
+
+    #[test]
+    fn what_lies_close_behind_a_piece_is_read_ahead_unless_all_of_the_file_is_cached() {
+        let read_on = ReadOn::new();
+        assert!(!read_on.reaches(0) && !read_on.reaches(u64::MAX - 1));
+        read_on.take_note(4096);
+        // However long this takes, that moment is not over.
+        read_on.at.store(u64::MAX / 2, Ordering::Relaxed);
+        let reach = [4095, 4096, 4095 + FAR, 4096 + FAR].map(|at| read_on.reaches(at));
+        assert_eq!(reach, [false, true, true, false]);
+
+        let file = Arc::new(tempfile::tempfile_in("/var/tmp").unwrap());
+        let cached = CachedPages::new(Arc::clone(&file));
+        let direct = Arc::new(DirectFile::new(Arc::clone(&file)));
+        let cold = Cold::new(DirectEngine::new(direct, Wish::May, Wish::Never));
+        cold.read_on.take_note(4096);
+        cold.read_on.at.store(u64::MAX / 2, Ordering::Relaxed);
+        assert!(cold.is_read_ahead(4096, &cached), "the file ends before");
+        file.write_all_at(&[1; 4096], 4096 + FAR).unwrap();
+        assert!(!cold.is_read_ahead(4096, &cached), "it was just written");
+        drop_file_page_cache(&*file, 0, 0, true).unwrap();
+        assert!(cold.is_read_ahead(4096, &cached), "nothing is cached there");
+        assert!(!cold.is_read_ahead(0, &cached), "it lies in front");
     }
 
     #[test]
