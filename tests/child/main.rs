@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod cold;
 mod direct;
 mod exit;
 mod fakes;
@@ -36,6 +37,9 @@ fn main() {
         "bytes-by-backend" => transfers::bytes_by_backend(args),
         "totals" => transfers::totals(args),
         "every-call" => transfers::every_call(args),
+        "cold-read" => cold::read(args),
+        "cold-rounds" => cold::rounds(args),
+        "cold-as-nobody" => cold::as_nobody(args),
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
         "read-ranges" => ranges::read(args),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kvik::EngineKind;
 use kvik::stats::names::FALLBACKS;
-use kvik_tests::conformance::{Files, exam};
+use kvik_tests::conformance::{Cached, Files, exam, exam_of_large_tasks};
 use kvik_tests::os::forbid;
 
 #[test]
@@ -46,6 +46,18 @@ fn local_files_past_the_page_cache_of_tmpfs_pass() {
 #[test]
 fn local_files_past_the_page_cache_of_tmpfs_without_a_ring_pass() {
     past_the_page_cache_without_a_ring(tempfile::tempdir_in("/dev/shm").unwrap().path());
+}
+
+#[test]
+fn local_files_that_are_not_in_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam_of_large_tasks(&Files::in_folder(folder.path()).cached(Cached::Nothing));
+}
+
+#[test]
+fn local_files_of_which_half_is_in_the_page_cache_pass() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    exam_of_large_tasks(&Files::in_folder(folder.path()).cached(Cached::Half));
 }
 
 #[test]

@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kvik::{ByteSize, Config, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions};
-use kvik_tests::conformance::{Files, exam};
+use kvik::{
+    ByteSize, Config, EngineKind, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions, Residency,
+};
+use kvik_tests::conformance::{Cached, Files, exam, exam_of_large_tasks};
 use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
@@ -17,6 +19,14 @@ use crate::exams::{past_the_page_cache, past_the_page_cache_without_a_ring};
 fn local_files_on_xfs_pass_the_exam() {
     let mount = Mount::new(Kind::Xfs, 512 << 20);
     exam(&Files::in_folder(mount.path()));
+    assert_eq!(name_of_file_system(&mount), "xfs");
+}
+
+#[test]
+fn local_files_that_are_not_in_the_page_cache_of_xfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Xfs, 512 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
     assert_eq!(name_of_file_system(&mount), "xfs");
 }
 
@@ -42,6 +52,14 @@ fn local_files_on_btrfs_pass_the_exam() {
 }
 
 #[test]
+fn local_files_that_are_not_in_the_page_cache_of_btrfs_pass_the_exam() {
+    let mount = Mount::new(Kind::Btrfs, 512 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
+    assert_eq!(name_of_file_system(&mount), "btrfs");
+}
+
+#[test]
 fn local_files_past_the_page_cache_of_btrfs_pass_the_exam() {
     let mount = Mount::new(Kind::Btrfs, 512 << 20);
     past_the_page_cache(mount.path());
@@ -63,6 +81,14 @@ fn local_files_on_ext4_pass_the_exam() {
 }
 
 #[test]
+fn local_files_that_are_not_in_the_page_cache_of_ext4_pass_the_exam() {
+    let mount = Mount::new(Kind::Ext4, 128 << 20);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Half));
+    assert_eq!(name_of_file_system(&mount), "ext4");
+}
+
+#[test]
 fn local_files_past_the_page_cache_of_ext4_pass_the_exam() {
     let mount = Mount::new(Kind::Ext4, 128 << 20);
     past_the_page_cache(mount.path());
@@ -74,6 +100,22 @@ fn local_files_past_the_page_cache_of_ext4_pass_the_exam_without_a_ring() {
     let mount = Mount::new(Kind::Ext4, 128 << 20);
     past_the_page_cache_without_a_ring(mount.path());
     assert_eq!(name_of_file_system(&mount), "ext4");
+}
+
+/// The usual root of a container. The kernel counts the pages of the file above, which has none.
+#[test]
+fn a_cached_file_on_an_overlay_is_never_called_cold_nor_read_past_the_cache() {
+    let mount = Mount::overlay();
+    assert_eq!(name_of_file_system(&mount), "overlay");
+    let path = file(mount.path(), "file", 1, 3 << 20);
+    let info = kvik::page_cache_info(&path, 0, 0).unwrap();
+    assert_eq!(info.resident_pages, info.total_pages);
+    let handle = FileHandle::open(&path).unwrap();
+    assert_eq!(handle.residency(0..3 << 20), Residency::Unknown);
+    assert!(!handle.route().allows(EngineKind::Direct));
+    assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, 3 << 20));
+    drop(handle);
+    exam_of_large_tasks(&Files::in_folder(mount.path()).cached(Cached::Nothing));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod fakes;
 mod file_systems;
 
 mod behavior;
+mod cold;
 mod direct;
 mod field_cases;
 mod settings;

@@ -36,7 +36,7 @@ use proptest::test_runner::{
 use crate::model::{Extent, Model, Operation, Place, Scale, operations};
 use crate::pattern::{UNTOUCHED, first_difference, pattern};
 
-pub use files::Files;
+pub use files::{Cached, Files};
 
 /// A way to objects: what sits the exam.
 pub trait Door {
@@ -129,7 +129,21 @@ impl Setting {
 /// At the first answer that is wrong, with the shortest row of operations that leads there.
 #[track_caller]
 pub fn exam(door: &dyn Door) {
-    for task_size in TASK_SIZES {
+    exam_of_tasks(door, &TASK_SIZES);
+}
+
+/// As [`exam`], with the large tasks alone: for what small ones have no part in.
+///
+/// # Panics
+/// As `exam`.
+#[track_caller]
+pub fn exam_of_large_tasks(door: &dyn Door) {
+    exam_of_tasks(door, &TASK_SIZES[4..]);
+}
+
+#[track_caller]
+fn exam_of_tasks(door: &dyn Door, task_sizes: &[usize]) {
+    for &task_size in task_sizes {
         // Large tasks need large objects, and take their time.
         let cases = match task_size {
             0..=65_535 => 60,

@@ -50,7 +50,8 @@ impl Kind {
 #[derive(Debug)]
 pub struct Mount {
     point: TempDir,
-    _image: Option<TempDir>,
+    // What lies below: an image, or the folders of an overlay.
+    _below: Option<TempDir>,
 }
 
 impl Mount {
@@ -70,7 +71,7 @@ impl Mount {
                 .arg(point.path()));
             return Mount {
                 point,
-                _image: None,
+                _below: None,
             };
         }
         let folder = tempfile::Builder::new().prefix(&prefix).tempdir().unwrap();
@@ -88,7 +89,30 @@ impl Mount {
             .arg(point.path()));
         Mount {
             point,
-            _image: Some(folder),
+            _below: Some(folder),
+        }
+    }
+
+    /// An overlay over an empty folder on the disk of `/var/tmp`.
+    #[track_caller]
+    #[must_use]
+    pub fn overlay() -> Mount {
+        need::root();
+        leave_the_shared_namespace();
+        let point = tempfile::Builder::new().prefix("kvik-").tempdir().unwrap();
+        let below = tempfile::tempdir_in("/var/tmp").unwrap();
+        let mut options = String::new();
+        for (name, folder) in [("lowerdir", "l"), (",upperdir", "u"), (",workdir", "w")] {
+            let folder = below.path().join(folder);
+            std::fs::create_dir(&folder).unwrap();
+            options.push_str(&format!("{name}={}", folder.display()));
+        }
+        run(Command::new(need::program("mount", "mount"))
+            .args(["-t", "overlay", "-o", &options, "kvik-tests"])
+            .arg(point.path()));
+        Mount {
+            point,
+            _below: Some(below),
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstream::AutoStream;
 use clap::ColorChoice;
 use kvik::stats::Totals;
+use kvik::stats::names::COUNTERS;
 use serde_json::{Map, Value, json};
 
 use crate::Exit;
@@ -188,7 +189,15 @@ impl Output {
     fn statistics(&self, totals: &Totals) -> String {
         match self.stats {
             Some(StatsForm::Json) => format!("{}\n", numbers(totals)),
-            _ => format!("{}\n", totals.to_string().trim_end()),
+            _ => {
+                let mut text = totals.to_string().trim_end().to_owned();
+                for counter in COUNTERS.iter().filter(|counter| counter.get() > 0) {
+                    let label = counter.metric().name.replace('_', " ");
+                    text.push_str(&format!("\n{label:LABEL$}{}", counter.get()));
+                }
+                text.push('\n');
+                text
+            }
         }
     }
 
@@ -206,8 +215,19 @@ pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
     Failure::at("write", "standard output", error)
 }
 
+/// The totals, and beside them the counters of the process, by their names.
 fn numbers(totals: &Totals) -> Value {
     // `to_json` is JSON by its own promise; the text itself is a better last resort than nothing.
     let text = totals.to_json();
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+    let mut numbers = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    if let Value::Object(numbers) = &mut numbers {
+        let counters = COUNTERS
+            .iter()
+            .map(|counter| (counter.metric().name.to_owned(), json!(counter.get())));
+        numbers.insert("counters".into(), Value::Object(counters.collect()));
+    }
+    numbers
 }
+
+/// The width of the label column in the table of [`Totals`].
+const LABEL: usize = 21;

@@ -12,18 +12,61 @@ use std::time::Duration;
 pub(crate) struct Choice<const N: usize> {
     picks: AtomicU64,
     ways: [Way; N],
+    habit: Habit,
+}
+
+/// How it learns.
+#[derive(Debug)]
+struct Habit {
+    // By how many percent the other ways must be dearer for the first one to be taken.
+    handicap: u64,
+    // Every so many picks another way is tried.
+    explore: u64,
+    estimate: Estimate,
+}
+
+/// What a way is taken to cost, after some samples.
+#[derive(Debug)]
+enum Estimate {
+    /// The lowest of them, drifting upwards when it is not reached any more: where others disturb and nobody helps, that is
+    /// nearest to the truth.
+    Lowest,
+    /// Their average, where being slow now and then is part of the way.
+    Average,
 }
 
 #[derive(Debug)]
 struct Way {
     tried: AtomicU64,
-    // Nanoseconds per MiB: the lowest seen, drifting upwards when it is not reached any more.
+    // Nanoseconds per MiB, as estimated.
     cost: AtomicU64,
 }
 
 impl<const N: usize> Choice<N> {
+    /// Among ways that take the processor's time.
     pub(crate) const fn new() -> Choice<N> {
+        Choice::with(Habit {
+            handicap: 0,
+            // A way that costs four times as much then costs little more than one percent in all.
+            explore: 256,
+            estimate: Estimate::Lowest,
+        })
+    }
+
+    /// Among ways that wait for storage, the first of which has a drawback that no time shows: it is taken only where each
+    /// other way costs `handicap` percent more.
+    pub(crate) const fn of_storage(handicap: u64) -> Choice<N> {
+        Choice::with(Habit {
+            handicap,
+            // More often: devices are shared and change, and how busy the processor is decides, too.
+            explore: 64,
+            estimate: Estimate::Average,
+        })
+    }
+
+    const fn with(habit: Habit) -> Choice<N> {
         Choice {
+            habit,
             picks: AtomicU64::new(0),
             ways: [const {
                 Way {
@@ -42,8 +85,8 @@ impl<const N: usize> Choice<N> {
             self.ways[way].tried.fetch_add(1, Ordering::Relaxed);
             return way;
         }
-        match pick % EXPLORE {
-            0 => (pick / EXPLORE) as usize % N,
+        match pick % self.habit.explore {
+            0 => (pick / self.habit.explore) as usize % N,
             _ => self.best(),
         }
     }
@@ -51,8 +94,11 @@ impl<const N: usize> Choice<N> {
     /// The cheapest way so far.
     pub(crate) fn best(&self) -> usize {
         let costs = self.ways.iter().map(|way| way.cost.load(Ordering::Relaxed));
+        let costs = costs.enumerate().map(|(way, cost)| match way {
+            0 => (way, cost.saturating_add(cost / 100 * self.habit.handicap)),
+            _ => (way, cost),
+        });
         costs
-            .enumerate()
             .min_by_key(|(_, cost)| *cost)
             .map_or(0, |(way, _)| way)
     }
@@ -65,11 +111,12 @@ impl<const N: usize> Choice<N> {
         let cost = (took.as_nanos() as u64).saturating_mul(1 << 20) / bytes as u64;
         let known = &self.ways[way].cost;
         let old = known.load(Ordering::Relaxed);
-        // Others disturb, nobody helps: the lowest is nearest to the truth, and higher ones move it only slowly.
-        let new = if cost <= old {
-            cost
-        } else {
-            old + (cost - old) / 16
+        let new = match self.habit.estimate {
+            _ if old == u64::MAX => cost,
+            Estimate::Lowest if cost <= old => cost,
+            Estimate::Lowest => old + (cost - old) / 16,
+            Estimate::Average if cost <= old => old - (old - cost) / 8,
+            Estimate::Average => old + (cost - old) / 8,
         };
         known.store(new, Ordering::Relaxed);
     }
@@ -77,8 +124,6 @@ impl<const N: usize> Choice<N> {
 
 // Three, so that one disturbed sample decides nothing.
 const TRIES: u64 = 3;
-// A way that costs four times as much then costs little more than one percent in all.
-const EXPLORE: u64 = 256;
 const SAMPLE: usize = 256 << 10;
 
 #[cfg(test)]
@@ -119,6 +164,33 @@ mod tests {
         run(&choice, [300, 100, 200], 100);
         let counts = run(&choice, [50, 100, 200], 10_000);
         assert!(counts[0] > 8_000, "{counts:?}");
+    }
+
+    #[test]
+    fn a_way_with_a_handicap_must_be_clearly_cheaper() {
+        for (costs, best) in [
+            ([1000, 1050, 3000], 1),
+            ([1000, 1099, 1090], 2),
+            ([1000, 1110, 1200], 0),
+            ([1000, 900, 1200], 1),
+        ] {
+            let choice = Choice::of_storage(10);
+            run(&choice, costs, 100);
+            assert_eq!(choice.best(), best, "{costs:?}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_is_fast_now_and_then_is_judged_by_its_average() {
+        let (choice, lowest) = (Choice::<2>::of_storage(0), Choice::<2>::new());
+        for round in 0..100 {
+            let costs = [400, if round % 4 == 0 { 100 } else { 1000 }];
+            for (way, cost) in costs.into_iter().enumerate() {
+                choice.report(way, MIB, Duration::from_nanos(cost));
+                lowest.report(way, MIB, Duration::from_nanos(cost));
+            }
+        }
+        assert_eq!((choice.best(), lowest.best()), (0, 1));
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Facts {
 
 /// The engines that a handle may use and those that it may not, each with the reason.
 ///
-/// A handle fixes this set when it is opened; each call picks among the allowed ones. `Display` is what `kvik stat` and `kvik doctor`
+/// A handle fixes this set when it is opened, and can only lose some later, when the file system refuses them; each call
+/// picks among the allowed ones. `Display` is what `kvik stat` and `kvik doctor`
 /// show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -87,6 +88,15 @@ impl Route {
         self.allowed
             .retain(|allowed| allowed.engine == EngineKind::Posix);
         self.allowed.insert(0, Allowed { engine, why });
+    }
+
+    /// Takes away an engine for which another one of the set stands in.
+    pub(crate) fn rule_out(&mut self, engine: EngineKind, why: &str) {
+        self.allowed.retain(|allowed| allowed.engine != engine);
+        self.ruled_out.push(RuledOut {
+            engine: engine.to_string().into(),
+            why: why.to_owned().into(),
+        });
     }
 
     /// Whether `engine` may be used.
@@ -145,6 +155,10 @@ pub(crate) fn resolve(
                 allowed(EngineKind::Scratch, learnt),
                 #[cfg(target_arch = "x86_64")]
                 allowed(EngineKind::Mapped, learnt),
+                allowed(
+                    EngineKind::Direct,
+                    "for large pieces that are not cached, where it was found to be clearly faster",
+                ),
             ]
         }
         (EnginePreference::Only(EngineKind::Uring), None) => vec![
@@ -212,7 +226,7 @@ mod tests {
             Auto,
             EnginePreference::Auto,
             "not in this build",
-            "compat mode auto\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  cuFile    ruled out: not in this build",
+            "compat mode auto\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  direct    allowed: for large pieces that are not cached, where it was found to be clearly faster\n  cuFile    ruled out: not in this build",
         );
         check(
             Auto,
@@ -230,7 +244,7 @@ mod tests {
             On,
             EnginePreference::Auto,
             "not in this build",
-            "compat mode on\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  cuFile    ruled out: the compat mode ON leaves it alone",
+            "compat mode on\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  direct    allowed: for large pieces that are not cached, where it was found to be clearly faster\n  cuFile    ruled out: the compat mode ON leaves it alone",
         );
         check(
             Off,
@@ -258,6 +272,18 @@ mod tests {
             route.to_string(),
             "compat mode on\n  direct    allowed: by a setting\n  posix     allowed: works on every file system\n  cuFile    ruled out: the compat mode ON leaves it alone"
         );
+    }
+
+    #[test]
+    fn an_engine_that_is_refused_later_is_ruled_out_with_the_reason() {
+        let facts = Facts::of_this_build();
+        let mut route = resolve(CompatMode::On, EnginePreference::Auto, &facts).unwrap();
+        assert!(route.allows(EngineKind::Direct));
+        route.rule_out(EngineKind::Direct, "a direct read was refused (EINVAL)");
+        assert!(!route.allows(EngineKind::Direct) && route.allows(EngineKind::Posix));
+        let text = route.to_string();
+        let line = "\n  direct    ruled out: a direct read was refused (EINVAL)";
+        assert!(text.ends_with(line), "{text}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use kvik_stats::{Direction, Memory, Start};
 
 use crate::compat::Route;
 use crate::corridor::{Call, Plan};
-use crate::engine::posix;
+use crate::engine::{EngineKind, posix};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::open::Opened;
 use crate::options::{OpenOptions, ReadOptions, WriteOptions};
@@ -155,10 +155,15 @@ impl FileHandle {
         &self.0.path
     }
 
-    /// Which engines may move its bytes, and why.
+    /// Which engines may move its bytes, and why: as decided when it was opened, less what was given up since, by any clone.
     #[must_use]
-    pub fn route(&self) -> &Route {
-        &self.0.route
+    pub fn route(&self) -> Route {
+        let mut route = self.0.route.clone();
+        let given_up = self.0.direct.as_ref().and_then(|direct| direct.given_up());
+        if let Some(why) = given_up {
+            route.rule_out(EngineKind::Direct, why);
+        }
+        route
     }
 
     fn read(&self, target: Target<'_>, offset: u64, options: &ReadOptions) -> Result<usize> {

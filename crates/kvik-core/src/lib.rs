@@ -74,6 +74,7 @@ mod block_device;
 mod compat;
 mod page_cache;
 mod probe;
+mod rereads;
 mod residency;
 
 mod budget;

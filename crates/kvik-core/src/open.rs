@@ -16,9 +16,9 @@ use crate::block_device::block_device_of;
 use crate::compat::{self, EnginePreference, Facts, Route};
 use crate::corridor::{Engine, EngineKind};
 use crate::engine;
-use crate::engine::auto::Auto;
+use crate::engine::auto::{Auto, Storage};
+use crate::engine::cold::Cold;
 use crate::engine::direct::{DirectEngine, DirectFile, Edges, Wish};
-use crate::engine::posix::Posix;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
@@ -42,7 +42,10 @@ pub(crate) struct Opened {
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
     pub(crate) cached: Arc<CachedPages>,
+    /// What was decided at opening.
     pub(crate) route: Route,
+    /// The way past the page cache, where the engine may take one; it tells when it was given up.
+    pub(crate) direct: Option<Arc<DirectFile>>,
     pub(crate) config: Option<Config>,
     pub(crate) pool: Option<ThreadPool>,
 }
@@ -89,25 +92,32 @@ pub(crate) fn open_at(
         None => None,
     };
     let file = Arc::new(file);
-    let engine = match options.engine {
-        EnginePreference::Only(kind) => Some(engine_of(kind, &file, &config)?),
-        EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
-    };
     let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
-    let for_device = match &engine {
-        Some(engine) => Arc::clone(engine),
-        None => Arc::new(Posix::new(Arc::clone(&file))) as Arc<dyn Engine>,
+    let Chosen {
+        engine,
+        for_device,
+        inline,
+        direct,
+    } = match options.engine {
+        EnginePreference::Only(kind) => {
+            let engine = engine_of(kind, &file, &config)?;
+            Chosen {
+                for_device: Arc::clone(&engine),
+                engine,
+                inline: kind == EngineKind::Posix,
+                direct: None,
+            }
+        }
+        EnginePreference::Auto => match direct_by_settings(&file, access, &config, &mut route)? {
+            Some(chosen) => chosen,
+            None => by_piece(&file, &cached, access, &config, &mut route)?,
+        },
     };
     Ok(Opened {
+        engine,
         for_device,
-        inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
-        engine: match engine {
-            Some(engine) => engine,
-            None => {
-                let (file, cached) = (Arc::clone(&file), Arc::clone(&cached));
-                Arc::new(Auto::new(file, cached, config.bounce_buffer_size()?))
-            }
-        },
+        inline,
+        direct,
         cached,
         write_base: if options.append { size(&file)? } else { 0 },
         file,
@@ -119,6 +129,14 @@ pub(crate) fn open_at(
         config: options.config.clone(),
         pool,
     })
+}
+
+/// An engine, and what a handle has to know about it.
+struct Chosen {
+    engine: Arc<dyn Engine>,
+    for_device: Arc<dyn Engine>,
+    inline: bool,
+    direct: Option<Arc<DirectFile>>,
 }
 
 /// Refuses settings that opening needs and cannot use, before the file is made or emptied.
@@ -240,7 +258,7 @@ fn direct_by_settings(
     access: Access,
     config: &Config,
     route: &mut Route,
-) -> Result<Option<Arc<dyn Engine>>> {
+) -> Result<Option<Chosen>> {
     let said = |wish| matches!(wish, Wish::Prefer | Wish::Must);
     let wish = |opened: bool, wish| {
         if opened && said(wish) {
@@ -264,9 +282,69 @@ fn direct_by_settings(
         _ => "settings ask for it, for writes",
     };
     route.prefer(EngineKind::Direct, why);
+    let engine = Arc::new(direct_engine(&both, read, write, config)?);
+    Ok(Some(Chosen {
+        for_device: Arc::clone(&engine) as Arc<dyn Engine>,
+        engine,
+        inline: false,
+        direct: Some(both),
+    }))
+}
+
+/// The engine that chooses for each piece, where nobody has chosen.
+fn by_piece(
+    file: &Arc<File>,
+    cached: &Arc<CachedPages>,
+    access: Access,
+    config: &Config,
+    route: &mut Route,
+) -> Result<Chosen> {
+    let storage = Storage::of(file);
+    let why_not = if !access.read {
+        Some("the handle is open for writing only")
+    } else if Wish::to_read(config)? == Wish::Never {
+        Some("settings forbid it for reads")
+    } else if storage != Storage::Disk {
+        Some("only on ext4, xfs and btrfs is it done unasked")
+    } else {
+        None
+    };
+    let direct = match why_not {
+        Some(why) => {
+            route.rule_out(EngineKind::Direct, why);
+            None
+        }
+        None => Some(Arc::new(DirectFile::new(Arc::clone(file)))),
+    };
+    let auto = || -> Result<Auto> {
+        let cold = match &direct {
+            Some(direct) => {
+                let engine = direct_engine(direct, Wish::May, Wish::Never, config)?;
+                Some(Cold::new(engine))
+            }
+            None => None,
+        };
+        let (file, cached) = (Arc::clone(file), Arc::clone(cached));
+        let bounce_buffer_size = config.bounce_buffer_size()?;
+        Ok(Auto::new(file, cached, storage, cold, bounce_buffer_size))
+    };
+    Ok(Chosen {
+        engine: Arc::new(auto()?),
+        for_device: Arc::new(auto()?.for_slabs()),
+        inline: true,
+        direct,
+    })
+}
+
+fn direct_engine(
+    file: &Arc<DirectFile>,
+    read: Wish,
+    write: Wish,
+    config: &Config,
+) -> Result<DirectEngine> {
     let scratch = config.bounce_buffer_size()?;
-    let engine = DirectEngine::new(both, read, write).limited(Edges::of(config)?, scratch);
-    Ok(Some(Arc::new(engine)))
+    let engine = DirectEngine::new(Arc::clone(file), read, write);
+    Ok(engine.limited(Edges::of(config)?, scratch))
 }
 
 /// The pool of the block device under the file; where there is none, the shared pool serves.

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, PosixFadviseAdvice, posix_fadvise};
 use nix::sys::stat::fstat;
+use nix::sys::statfs::{OVERLAYFS_SUPER_MAGIC, fstatfs};
 use nix::unistd::{AccessFlags, Uid, faccessat, fdatasync};
 
 use crate::error::{Error, ErrorKind, Op, Place, Result};
@@ -162,9 +163,9 @@ fn resident_pages(
     place: &Place,
 ) -> Result<u64> {
     let length = range.end - range.start;
-    match os::cachestat(fd, range.start, length) {
+    match count(fd, range.start, length) {
         Ok(pages) => Ok(pages),
-        // Not there (a kernel before 6.5, hugetlbfs) or not allowed (by the kernel, or by a container's system call filter,
+        // Not there (a kernel before 6.5, hugetlbfs, an overlay) or not allowed (by the kernel, or by a container's system call filter,
         // which also answers EPERM): mincore may still know.
         Err(errno @ (Errno::ENOSYS | Errno::EOPNOTSUPP | Errno::EPERM)) => {
             if !is_told_the_truth(fd) {
@@ -178,6 +179,15 @@ fn resident_pages(
                 .map_err(|errno| Error::os(Op::Inspect, errno).at(place))
         }
         Err(errno) => Err(Error::os(Op::Inspect, errno).at(place)),
+    }
+}
+
+/// [`os::cachestat`], where it tells the truth. The pages of a file on an overlay are those of the file below, and the call,
+/// which looks at the one above, finds none: there it counts as not supported.
+pub(crate) fn count(fd: BorrowedFd<'_>, offset: u64, length: u64) -> Result<u64, Errno> {
+    match fstatfs(fd)?.filesystem_type() {
+        OVERLAYFS_SUPER_MAGIC => Err(Errno::EOPNOTSUPP),
+        _ => os::cachestat(fd, offset, length),
     }
 }
 

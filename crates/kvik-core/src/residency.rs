@@ -1,5 +1,6 @@
 //! How much of a range is in the page cache, cheaply enough to be asked before every task.
 
+use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,10 +12,16 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use crate::error::{Op, Place};
 use crate::file_ref::{cached_size, open_reading};
 use crate::os;
+use crate::page_cache;
 use crate::sync::{AtomicU64, Ordering};
 
 /// How much of a range of a file is in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "lowercase")
+)]
 #[non_exhaustive]
 pub enum Residency {
     /// All of it, as far as was looked; so is a range that holds no data.
@@ -25,6 +32,17 @@ pub enum Residency {
     Mixed,
     /// The kernel does not tell.
     Unknown,
+}
+
+impl fmt::Display for Residency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Residency::Hot => "hot",
+            Residency::Cold => "cold",
+            Residency::Mixed => "mixed",
+            Residency::Unknown => "unknown",
+        })
+    }
 }
 
 /// Asks about the cached pages of one file.
@@ -49,30 +67,61 @@ impl CachedPages {
 
     /// What of `range` is in the page cache now. Pages come and go: the answer is good for a decision, not for a promise.
     pub(crate) fn residency(&self, range: Range<u64>) -> Residency {
+        match self.look(range) {
+            Some(share) => share.residency(),
+            None => Residency::Unknown,
+        }
+    }
+
+    /// The same in pages; `None` if the kernel does not tell.
+    pub(crate) fn look(&self, range: Range<u64>) -> Option<Share> {
         let fd = self.file.as_fd();
         let place = Place::Descriptor(fd.as_raw_fd());
-        let Ok(size) = cached_size(fd, Op::Inspect, &place) else {
-            return Residency::Unknown;
-        };
+        let size = cached_size(fd, Op::Inspect, &place).ok()?;
         let page = os::page_size();
         let start = range.start - range.start % page;
         let end = range.end.min(size);
         if range.start >= end {
-            return Residency::Hot;
+            return Some(Share { cached: 0, of: 0 });
         }
         let pages = (end - start).div_ceil(page);
         if self.sampler.get().is_none() {
-            match os::cachestat(fd, start, end - start) {
-                Ok(cached) => return verdict(cached, pages),
+            match page_cache::count(fd, start, end - start) {
+                Ok(cached) => return Some(Share { cached, of: pages }),
                 Err(Errno::EPERM | Errno::ENOSYS | Errno::EOPNOTSUPP) => {}
-                Err(_) => return Residency::Unknown,
+                Err(_) => return None,
             }
         }
         let sampler = self.sampler.get_or_init(|| Sampler::of(&self.file));
-        let found = sampler
-            .as_ref()
-            .map(|sampler| sampler.look(start, pages, page));
-        found.unwrap_or(Residency::Unknown)
+        sampler.as_ref()?.look(start, pages, page)
+    }
+}
+
+/// How many of some pages are cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    cached: u64,
+    of: u64,
+}
+
+impl Share {
+    pub(crate) fn residency(self) -> Residency {
+        match self.cached {
+            cached if cached >= self.of => Residency::Hot,
+            0 => Residency::Cold,
+            _ => Residency::Mixed,
+        }
+    }
+
+    /// Whether there are no pages, cached or not: behind the end of the file.
+    pub(crate) fn is_nothing(self) -> bool {
+        self.of == 0
+    }
+
+    /// Whether a quarter at most is there. When a piece is read through the cache, the kernel reads on behind it, into the next
+    /// one: that one is still a cold piece.
+    pub(crate) fn is_nearly_cold(self) -> bool {
+        self.of > 0 && self.cached <= self.of / 4
     }
 }
 
@@ -97,7 +146,7 @@ impl Sampler {
     }
 
     /// Tries a page in each of a few equal parts.
-    fn look(&self, start: u64, pages: u64, page: u64) -> Residency {
+    fn look(&self, start: u64, pages: u64, page: u64) -> Option<Share> {
         let tries = pages.min(TRIES);
         let (mut there, mut missing) = (0, 0);
         for part in 0..tries {
@@ -110,22 +159,17 @@ impl Sampler {
             match os::pread_nowait(self.file.as_fd(), start + at * page) {
                 Ok(()) => there += 1,
                 Err(Errno::EAGAIN) => missing += 1,
-                Err(_) => return Residency::Unknown,
+                Err(_) => return None,
             }
             // What is known already is worth no further page from the device.
             if missing > 0 && (there > 0 || missing == ENOUGH) {
                 break;
             }
         }
-        verdict(there, there + missing)
-    }
-}
-
-fn verdict(cached: u64, of: u64) -> Residency {
-    match cached {
-        0 => Residency::Cold,
-        cached if cached < of => Residency::Mixed,
-        _ => Residency::Hot,
+        Some(Share {
+            cached: there,
+            of: there + missing,
+        })
     }
 }
 

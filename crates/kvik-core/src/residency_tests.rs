@@ -46,7 +46,7 @@ fn the_count_tells_hot_cold_and_mixed() {
 fn tries_tell_the_same_and_fetch_no_more_than_they_try() {
     let file = file();
     let sampler = Sampler::of(&file).unwrap();
-    let look = || sampler.look(0, PAGES, PAGE);
+    let look = || sampler.look(0, PAGES, PAGE).unwrap().residency();
     assert_eq!(look(), Residency::Hot);
     drop_file_page_cache(&*file, 0, 0, true).unwrap();
     for tries in 1..=10 {
@@ -60,7 +60,8 @@ fn tries_tell_the_same_and_fetch_no_more_than_they_try() {
     warm(&file, 0..PAGES);
     assert_eq!(look(), Residency::Hot);
     // One page is one try.
-    assert_eq!(sampler.look(5 * PAGE, 1, PAGE), Residency::Hot);
+    let one = Share { cached: 1, of: 1 };
+    assert_eq!(sampler.look(5 * PAGE, 1, PAGE), Some(one));
 }
 
 /// The usual shared data set: readable, and somebody else's. `mincore` calls all of it cached.
@@ -93,4 +94,19 @@ fn files_of_others_are_sampled_and_never_called_hot_when_they_are_cold() {
 fn what_has_no_pages_is_unknown() {
     let device = CachedPages::new(Arc::new(File::open("/dev/zero").unwrap()));
     assert_eq!(device.residency(0..100), Residency::Unknown);
+}
+
+#[test]
+fn a_piece_into_which_readahead_reached_is_nearly_cold() {
+    for (cached, of, expected) in [
+        (0, 1024, true),
+        (256, 1024, true),
+        (257, 1024, false),
+        (1024, 1024, false),
+        (0, 2, true),
+        (1, 2, false),
+        (0, 0, false),
+    ] {
+        assert_eq!(Share { cached, of }.is_nearly_cold(), expected, "{cached}");
+    }
 }

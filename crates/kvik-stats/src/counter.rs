@@ -1,4 +1,4 @@
-//! Relaxed counters: one word for rare events, a word per shard for what every operation touches.
+//! Relaxed counters, a word per shard, since every operation touches some of them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,20 +6,22 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::names::Metric;
 
-/// A count of rare events that is always on, from the start of the process.
+/// A count of events or bytes that is always on, from the start of the process.
 ///
-/// The counters themselves are statics in [`names`](crate::names). A single word is enough: an event worth a counter of its own
-/// (an interrupted call, a fallback) has just cost far more than a contended addition.
+/// The counters themselves are statics in [`names`](crate::names). Small reads count their bytes too, in less than a
+/// hundredth of what they take otherwise: each thread adds to a word that it seldom shares.
 pub struct Counter {
     metric: Metric,
-    value: AtomicU64,
+    value: Sharded<AtomicU64>,
 }
 
 impl Counter {
     pub(crate) const fn new(metric: Metric) -> Counter {
         Counter {
             metric,
-            value: AtomicU64::new(0),
+            value: Sharded {
+                shards: [const { Line(AtomicU64::new(0)) }; SHARDS],
+            },
         }
     }
 
@@ -28,14 +30,17 @@ impl Counter {
         self.add(1);
     }
 
-    /// Counts `events` events, wrapping after 2^64.
+    /// Counts `events` events or bytes, wrapping after 2^64.
     pub fn add(&self, events: u64) {
-        self.value.fetch_add(events, Ordering::Relaxed);
+        self.value.mine().fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Events since the process started.
+    /// Events or bytes since the process started.
     pub fn get(&self) -> u64 {
-        self.value.load(Ordering::Relaxed)
+        let shards = self.value.iter();
+        shards.fold(0, |sum, shard| {
+            sum.wrapping_add(shard.load(Ordering::Relaxed))
+        })
     }
 
     /// Name, unit, stability and meaning.

@@ -1,4 +1,5 @@
-//! What kvik's transfers did: logical operations as they start and finish, totals by backend, and counters of rare events.
+//! What kvik's transfers did: logical operations as they start and finish, totals by backend, and counters of rare events and of
+//! the ways that bytes took.
 //!
 //! A *logical operation* is one call of the user: one read or one write through one door, however many tasks it was cut into.
 //! A door calls [`begin`] and gets a [`Span`]; finishing or dropping the span reports the end. Whoever wants to know implements

@@ -187,6 +187,48 @@ pub static LISTENER_PANICS: Counter = Counter::new(row(
     Unstable,
     "Panics of listeners, caught and dropped.",
 ));
+/// Bytes that `pread` brought through the page cache.
+pub static BYTES_BY_PREAD: Counter = Counter::new(row(
+    "bytes_by_pread",
+    Bytes,
+    Unstable,
+    "Bytes read through the page cache by pread, straight into their target.",
+));
+/// Bytes that were read through a scratch.
+pub static BYTES_BY_SCRATCH: Counter = Counter::new(row(
+    "bytes_by_scratch",
+    Bytes,
+    Unstable,
+    "Bytes read through the page cache and a scratch that stays in the processor's cache.",
+));
+/// Bytes that were copied out of maps.
+pub static BYTES_BY_MAP: Counter = Counter::new(row(
+    "bytes_by_map",
+    Bytes,
+    Unstable,
+    "Bytes copied out of maps of the page cache.",
+));
+/// Bytes that `pwrite` took through the page cache.
+pub static BYTES_BY_PWRITE: Counter = Counter::new(row(
+    "bytes_by_pwrite",
+    Bytes,
+    Unstable,
+    "Bytes written through the page cache by pwrite.",
+));
+/// Bytes that went past the page cache.
+pub static BYTES_BY_DIRECT: Counter = Counter::new(row(
+    "bytes_by_direct",
+    Bytes,
+    Unstable,
+    "Bytes read or written past the page cache (O_DIRECT) by blocking calls.",
+));
+/// Bytes that rings of io_uring moved.
+pub static BYTES_BY_RING: Counter = Counter::new(row(
+    "bytes_by_ring",
+    Bytes,
+    Unstable,
+    "Bytes read or written by io_uring, through the page cache or past it.",
+));
 
 /// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
 pub const TOTALS: &[Metric] = &[
@@ -212,6 +254,12 @@ pub static COUNTERS: &[&Counter] = &[
     &FALLBACKS,
     &SCRATCH_USED_UP,
     &LISTENER_PANICS,
+    &BYTES_BY_PREAD,
+    &BYTES_BY_SCRATCH,
+    &BYTES_BY_MAP,
+    &BYTES_BY_PWRITE,
+    &BYTES_BY_DIRECT,
+    &BYTES_BY_RING,
 ];
 
 #[cfg(test)]

@@ -11,6 +11,18 @@ use super::{Door, Opened, Setting, Writer};
 pub struct Files {
     folder: PathBuf,
     engine: EnginePreference,
+    cached: Cached,
+}
+
+/// How much of a file is in the page cache before each read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// Whatever is.
+    AsItComes,
+    /// Nothing. The file lies on a disk.
+    Nothing,
+    /// Of each MiB, the first half at most. The file lies on a disk.
+    Half,
 }
 
 impl Files {
@@ -20,6 +32,7 @@ impl Files {
         Files {
             folder: folder.to_owned(),
             engine: EnginePreference::Auto,
+            cached: Cached::AsItComes,
         }
     }
 
@@ -30,6 +43,12 @@ impl Files {
             engine: EnginePreference::Only(engine),
             ..self
         }
+    }
+
+    /// The same, with so much in the page cache before each read.
+    #[must_use]
+    pub fn cached(self, cached: Cached) -> Files {
+        Files { cached, ..self }
     }
 }
 
@@ -47,7 +66,11 @@ impl Door for Files {
             .engine(self.engine)
             .open_with(&path, &setting.config())
             .unwrap();
-        Box::new(OpenFile { handle, path })
+        Box::new(OpenFile {
+            handle,
+            path,
+            cached: self.cached,
+        })
     }
 
     fn writes(&self) -> bool {
@@ -58,14 +81,32 @@ impl Door for Files {
 struct OpenFile {
     handle: FileHandle,
     path: tempfile::TempPath,
+    cached: Cached,
+}
+
+impl OpenFile {
+    fn drop_pages(&self) {
+        let path: &Path = &self.path;
+        let drop = |offset, len| kvik::drop_file_page_cache(path, offset, len, true).unwrap();
+        match self.cached {
+            Cached::AsItComes => {}
+            Cached::Nothing => drop(0, 0),
+            Cached::Half => {
+                let halves = (0..self.handle.len().unwrap()).step_by(1 << 20);
+                halves.for_each(|offset| drop(offset + (1 << 19), 1 << 19));
+            }
+        }
+    }
 }
 
 impl Opened for OpenFile {
     fn reader(&self) -> &dyn ReadAt {
+        self.drop_pages();
         &self.handle
     }
 
     fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Pending<Vec<u8>> {
+        self.drop_pages();
         self.handle.submit_read(buffer, offset)
     }
 

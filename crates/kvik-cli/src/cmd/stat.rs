@@ -16,7 +16,8 @@ use crate::style::HEADING;
 
 /// Show size, cached pages, device and alignment of a file, and which route its bytes take
 ///
-/// What cannot be found out is shown with the reason. Nothing is read from the file itself.
+/// What cannot be found out is shown with the reason. Nothing is read from the file itself; where the
+/// kernel does not tell what is cached, a few pages are tried.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
@@ -39,12 +40,18 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
     let allocated = facts.blocks() * 512;
     // Holes are what makes it smaller; an inline or compressed file may be, too.
     let sparse = facts.is_file() && allocated < facts.len();
-    let route = FileHandle::open(path).map(|handle| handle.route().clone());
+    let handle = FileHandle::open(path);
+    let residency = handle
+        .as_ref()
+        .ok()
+        .map(|handle| handle.residency(0..u64::MAX));
+    let route = handle.map(|handle| handle.route());
 
     let mut object = as_json(&probe)?;
     object["allocated_bytes"] = json!(allocated);
     object["sparse"] = json!(sparse);
     object["mode"] = json!(format!("{:04o}", facts.mode() & 0o7777));
+    object["residency"] = as_json(&residency)?;
     object["route"] = match &route {
         Ok(route) => as_json(route)?,
         Err(error) => json!({ "absent": error.to_string() }),
@@ -59,6 +66,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
         if sparse { " (it has holes)" } else { "" }
     );
     let _ = writeln!(text, "{:LABEL$}{:04o}", "mode", facts.mode() & 0o7777);
+    if let Some(residency) = residency {
+        let _ = writeln!(text, "{:LABEL$}{residency}", "residency");
+    }
     let _ = match &route {
         Ok(route) => writeln!(text, "{HEADING}route{HEADING:#}\n  {route}"),
         Err(error) => writeln!(text, "{HEADING}route{HEADING:#}\n  none: {error}"),

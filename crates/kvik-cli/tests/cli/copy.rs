@@ -169,6 +169,20 @@ fn statistics_alone_are_one_object_on_standard_output() {
         stats["wall_ns"].as_u64().unwrap(),
     );
     assert!(0 < busy && busy <= wall, "{busy} of {wall}");
+    // And by which way they went.
+    let by = |way: &str| stats["counters"][way].as_u64().unwrap();
+    let read =
+        ["pread", "scratch", "map", "direct", "ring"].map(|way| by(&format!("bytes_by_{way}")));
+    assert_eq!(read.iter().sum::<u64>(), bytes.len() as u64, "{stats}");
+    assert_eq!(by("bytes_by_pwrite"), bytes.len() as u64, "{stats}");
+    let run = kvik()
+        .args(["copy", "--stats"])
+        .args([&source, &copy])
+        .assert()
+        .success();
+    let table = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let line = format!("bytes by pwrite      {}", bytes.len());
+    assert!(table.lines().any(|found| found == line), "{table}");
 
     let run = kvik()
         .args(["copy", "--stats=json", "--json", "--quiet"])

@@ -23,6 +23,7 @@ fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
             .all(|engine| !engine["why"].as_str().unwrap().is_empty())
     );
     assert!(!allowed.is_empty());
+    assert_eq!(report["residency"], "hot");
 
     let text = kvik()
         .arg("stat")
@@ -38,8 +39,10 @@ fn stat_tells_size_holes_cached_pages_and_the_route_with_reasons() {
         "regular file",
         "direct I/O alignment",
         "block device",
+        "residency             hot",
         "route",
-        "posix",
+        "posix     allowed: works on every file system",
+        "direct    ",
     ] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
     }

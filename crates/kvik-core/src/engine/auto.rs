@@ -1,11 +1,12 @@
 //! The engine that chooses: each piece of a read goes by the way that was the fastest so far for pieces like it.
 //!
 //! Which way that is depends on the CPU, and on how the target lies in its page (see [`scratch`](super::scratch)); it is
-//! learnt from the reads themselves (see [`Choice`]), for the whole process. Small pieces, pieces that are not in the page
-//! cache, and writes go as by [`posix`]: there the kernel's readahead or the storage decides, not the copy.
+//! learnt from the reads themselves (see [`Choice`]), for the whole process. Pieces that are not in the page cache go past
+//! it where that is faster (see [`cold`](super::cold)). Small pieces, those that are cached in part, and writes go as by
+//! [`posix`].
 
 use std::fs::File;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kvik_config::ByteSize;
@@ -15,6 +16,7 @@ use nix::sys::statfs::{
     XFS_SUPER_MAGIC, fstatfs,
 };
 
+use super::cold::Cold;
 #[cfg(target_arch = "x86_64")]
 use super::mapped;
 use super::posix;
@@ -23,6 +25,7 @@ use super::{Engine, Lane};
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::Result;
+use crate::rereads::{Found, GRAIN};
 use crate::residency::{CachedPages, Residency};
 
 /// Chooses a way for each piece.
@@ -31,34 +34,44 @@ pub(crate) struct Auto {
     file: Arc<File>,
     cached: Arc<CachedPages>,
     bounce_buffer_size: ByteSize,
-    // Whether it lies on a file system of this machine, asked at the first large read.
-    local: OnceLock<bool>,
+    local: bool,
+    // Where reads may go past the page cache.
+    cold: Option<Cold>,
+    // Whether it fills slabs on the way to a device, which are small and used again and again.
+    for_slabs: bool,
     #[cfg(target_arch = "x86_64")]
     mapped: mapped::Mapped,
 }
 
 impl Auto {
-    /// With blocks of scratch memory no larger than `bounce_buffer_size`.
+    /// For a file on `storage`, with blocks of scratch memory no larger than `bounce_buffer_size`; pieces that are not in the
+    /// page cache go by `cold`, if there is one.
     pub(crate) fn new(
         file: Arc<File>,
         cached: Arc<CachedPages>,
+        storage: Storage,
+        cold: Option<Cold>,
         bounce_buffer_size: ByteSize,
     ) -> Auto {
         Auto {
             cached,
             bounce_buffer_size,
+            local: storage != Storage::Other,
+            cold,
+            for_slabs: false,
             #[cfg(target_arch = "x86_64")]
             mapped: mapped::Mapped::new(Arc::clone(&file)),
             file,
-            local: OnceLock::new(),
         }
     }
 
-    /// Only there does a map show what a read would bring: over a network, or in user space, it may show what was cached.
-    fn is_local(&self) -> bool {
-        *self.local.get_or_init(|| {
-            fstatfs(&*self.file).is_ok_and(|stats| LOCAL.contains(&stats.filesystem_type()))
-        })
+    /// For targets that stay in the processor's cache, where nothing beats the kernel's copy.
+    #[must_use]
+    pub(crate) fn for_slabs(self) -> Auto {
+        Auto {
+            for_slabs: true,
+            ..self
+        }
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
@@ -105,11 +118,25 @@ impl Reader<'_> {
         offset: u64,
     ) -> Result<()> {
         let asked = window.remaining();
-        if asked < SMALL || window.is_scattered() || !self.engine.is_local() {
+        if asked < SMALL || window.is_scattered() || !self.engine.local {
             return posix::fill(file, window, offset);
         }
         let start = offset + window.filled() as u64;
-        if self.engine.cached.residency(start..start + asked as u64) != Residency::Hot {
+        let piece = start..start + asked as u64;
+        let cached = &self.engine.cached;
+        let Some(share) = cached.look(piece.clone()) else {
+            return posix::fill(file, window, offset);
+        };
+        if let Some(cold) = &self.engine.cold {
+            if share.is_nearly_cold() {
+                return cold.fill(file, window, offset, Found::Missing);
+            }
+            if cold.is_read_ahead(start, cached) {
+                return cold.fill(file, window, offset, Found::ReadAhead);
+            }
+            cold.found_cached(file, &piece);
+        }
+        if self.engine.for_slabs || share.residency() != Residency::Hot {
             return posix::fill(file, window, offset);
         }
         let choice = choice_for(window, offset);
@@ -138,6 +165,27 @@ impl Reader<'_> {
     }
 }
 
+/// Where a file lies, as far as it matters to the choice of ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// On a disk of this machine, under a file system that reads past its cache what it says is not in it.
+    Disk,
+    /// On this machine: a map shows what a read would bring.
+    Local,
+    /// Over a network or in user space, where a map may show what was cached, or somewhere unknown.
+    Other,
+}
+
+impl Storage {
+    pub(crate) fn of(file: &File) -> Storage {
+        match fstatfs(file).map(|stats| stats.filesystem_type()) {
+            Ok(kind) if DISKS.contains(&kind) => Storage::Disk,
+            Ok(kind) if LOCAL.contains(&kind) => Storage::Local,
+            _ => Storage::Other,
+        }
+    }
+}
+
 /// What was learnt about pieces that lie like this one.
 fn choice_for(window: &mut FillWindow<'_>, offset: u64) -> &'static Choice<WAYS> {
     let target = window.room().as_ptr().addr() as u64;
@@ -151,19 +199,15 @@ static PLAIN: Choice<WAYS> = Choice::new();
 // Where the kernel's copy is slow on some CPUs: the target lies 1 to 31 bytes behind its source, modulo the page.
 static ALIASED: Choice<WAYS> = Choice::new();
 
-const LOCAL: [FsType; 5] = [
-    EXT4_SUPER_MAGIC,
-    XFS_SUPER_MAGIC,
-    BTRFS_SUPER_MAGIC,
-    TMPFS_MAGIC,
-    OVERLAYFS_SUPER_MAGIC,
-];
+const DISKS: [FsType; 3] = [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC];
+// A tmpfs has no storage to read from; of a file on an overlay the kernel does not tell what is cached.
+const LOCAL: [FsType; 2] = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
 const PREAD: usize = 0;
 const SCRATCH: usize = 1;
 const WAYS: usize = if cfg!(target_arch = "x86_64") { 3 } else { 2 };
 const PAGE: u64 = 4096;
 // Below this the ways differ by less than what they cost to begin.
-const SMALL: usize = 256 << 10;
+const SMALL: usize = GRAIN as usize;
 
 #[cfg(test)]
 mod tests {
@@ -180,7 +224,7 @@ mod tests {
         file.write_all_at(&content, 0).unwrap();
         let file = Arc::new(file);
         let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
-        let engine = Auto::new(file, cached, ByteSize::mib(16));
+        let engine = Auto::new(file, cached, Storage::Local, None, ByteSize::mib(16));
         let mut reader = engine.reader();
         let mut bytes = vec![0; content.len() + 1100];
         // More rounds than it takes to try all ways for both kinds of target, and some beyond.

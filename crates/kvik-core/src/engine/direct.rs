@@ -159,6 +159,7 @@ impl DirectEngine {
             let errno = match wrote {
                 Ok(count) => {
                     moved += count;
+                    names::BYTES_BY_DIRECT.add(count as u64);
                     if count < asked {
                         names::IO_SHORT.increment();
                     }
@@ -258,7 +259,15 @@ impl DirectEngine {
         })
     }
 
-    fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    /// Whether direct reads from `offset` on land at `address` without a stop in the scratch, but for their edges; `None`
+    /// where there is no direct I/O.
+    pub(crate) fn fills_in_place(&self, address: usize, offset: u64) -> Option<bool> {
+        let memory = self.file.direct()?.alignment.memory;
+        Some((address as u64).wrapping_sub(offset).is_multiple_of(memory))
+    }
+
+    /// Fills the window from `offset` on; it stays short only where the data ends.
+    pub(crate) fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
         let buffered = self.file.buffered();
         let Some(direct) = self.direct(self.read)? else {
             return posix::fill(buffered, window, offset);
@@ -271,6 +280,7 @@ impl DirectEngine {
         while window.remaining() > 0 {
             let rest = offset + window.filled() as u64..end;
             let address = window.room().as_ptr() as usize;
+            let before = window.filled();
             let (asked, got) = match first_piece(&rest, address, &rules) {
                 Piece::Buffered(piece) => {
                     let asked = length(&piece);
@@ -294,6 +304,7 @@ impl DirectEngine {
                     }
                 }
             };
+            names::BYTES_BY_DIRECT.add((window.filled() - before) as u64);
             match got {
                 Ok(0) => break,
                 Ok(count) if count == asked || window.remaining() == 0 => {}

@@ -79,6 +79,7 @@ impl Reader<'_> {
         window: &mut FillWindow<'_>,
         offset: u64,
     ) -> Result<()> {
+        let before = window.filled();
         while self.maps && window.remaining() > 0 {
             match fill_mapped(file, window, offset) {
                 Ok(Progress::Filled) => {}
@@ -90,6 +91,7 @@ impl Reader<'_> {
                 }
             }
         }
+        names::BYTES_BY_MAP.add((window.filled() - before) as u64);
         posix::fill(file, window, offset)
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod auto;
 mod blocking;
+pub(crate) mod cold;
 pub(crate) mod direct;
 #[cfg(target_arch = "x86_64")]
 mod mapped;

@@ -53,6 +53,14 @@ pub(crate) fn lane<'w>(
 
 /// Fills what is left of a window that begins at `offset`; it stays short only where the data ends.
 pub(crate) fn fill(file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
+    let before = window.filled();
+    let outcome = fill_uncounted(file, window, offset);
+    names::BYTES_BY_PREAD.add((window.filled() - before) as u64);
+    outcome
+}
+
+/// The same for bytes that have further to go: those are counted by the way they take.
+pub(super) fn fill_uncounted(file: &File, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
     let goal = window.len();
     fill_to(file, window, goal, |window, at| {
         window.pread(file.as_fd(), offset + at)
@@ -68,10 +76,12 @@ pub(crate) fn fill_some(
 ) -> Result<usize> {
     let start = window.filled();
     let goal = start + most.min(window.remaining());
-    fill_to(file, window, goal, |window, at| {
+    let outcome = fill_to(file, window, goal, |window, at| {
         window.pread_some(file.as_fd(), offset + at, goal - at as usize)
-    })?;
-    Ok(window.filled() - start)
+    });
+    let count = window.filled() - start;
+    names::BYTES_BY_PREAD.add(count as u64);
+    outcome.map(|()| count)
 }
 
 /// Reads on until the window is filled up to `goal`, or the data ends.
@@ -97,6 +107,12 @@ fn fill_to(
 
 /// Writes all of `bytes` at `offset`; returns how many were written and what stopped it.
 pub(crate) fn drain(file: &File, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
+    let (moved, error) = drain_uncounted(file, bytes, offset);
+    names::BYTES_BY_PWRITE.add(moved as u64);
+    (moved, error)
+}
+
+fn drain_uncounted(file: &File, bytes: &[u8], offset: u64) -> (usize, Option<Error>) {
     let mut moved = 0;
     while moved < bytes.len() {
         match file.write_at(&bytes[moved..], offset + moved as u64) {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use kvik_config::ByteSize;
-use kvik_stats::Backend;
+use kvik_stats::{Backend, names};
 
 use super::posix;
 use super::{Engine, Lane};
@@ -76,9 +76,10 @@ impl Borrowed {
             let place = &mut place[..len];
 
             let mut landing = filling(&mut *place);
-            let outcome = posix::fill(file, &mut landing, at);
+            let outcome = posix::fill_uncounted(file, &mut landing, at);
             let filled = landing.filled();
             window.put_streaming(&place[..filled]);
+            names::BYTES_BY_SCRATCH.add(filled as u64);
             outcome?;
             if filled < len {
                 break;

@@ -107,7 +107,7 @@ fn route(path: Option<&Path>, file: Option<&FileProbe>) -> kvik::Result<Route> {
     let is_file =
         file.is_some_and(|file| matches!(file.kind, FileKind::Regular | FileKind::BlockDevice));
     let path = path.filter(|_| is_file).unwrap_or(own);
-    FileHandle::open(path).map(|handle| handle.route().clone())
+    FileHandle::open(path).map(|handle| handle.route())
 }
 
 fn verdict(config: &Config, route: &kvik::Result<Route>, problems: usize, notes: usize) -> String {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_verdict_counts_what_was_found() {
-        let route = FileHandle::open("/proc/self/exe").map(|handle| handle.route().clone());
+        let route = FileHandle::open("/proc/self/exe").map(|handle| handle.route());
         let config = Config::default();
         assert!(verdict(&config, &route, 0, 2).starts_with("kvik works here"));
         assert!(verdict(&config, &route, 0, 1).ends_with("no problems, 1 note"));

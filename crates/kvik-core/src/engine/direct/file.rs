@@ -104,10 +104,6 @@ impl DirectFile {
     }
 
     /// Why it was given up, if it was: a clause without a stop.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for a route that shows demotions")
-    )]
     pub(crate) fn given_up(&self) -> Option<&str> {
         self.given_up.get().map(|refusal| &*refusal.why)
     }

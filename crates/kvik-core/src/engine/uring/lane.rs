@@ -163,6 +163,7 @@ impl<'w> UringLane<'w> {
             }
             self.slots.give_back(slot);
         }
+        names::BYTES_BY_RING.add(moved);
         job.moved(start..start + moved);
         job.parts -= 1;
         let rest = Part {
