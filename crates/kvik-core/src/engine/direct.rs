@@ -20,16 +20,16 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use kvik_config::{ByteSize, Config};
-use kvik_stats::{Backend, Direction, names};
+use kvik_stats::{Backend, names};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
 use super::posix::{self, retry};
-use super::uring::{Uring, UringLane};
+use super::uring::Uring;
 use super::{Completion, Engine, Lane, blocking};
 use crate::copy;
 use crate::corridor::{FillWindow, Task, Window};
@@ -195,61 +195,6 @@ impl Engine for DirectEngine {
     }
 }
 
-/// By rings.
-impl DirectEngine {
-    /// Whether a task that goes to this window or comes from it may go by a ring.
-    fn suits_a_ring(&self, window: &Window<'_>) -> bool {
-        if self.ringless.load(Ordering::Relaxed) {
-            return false;
-        }
-        let wish = match window.direction() {
-            Direction::Read => self.read,
-            Direction::Write => self.write,
-        };
-        // An error is for the blocking way to tell.
-        self.direct(wish).is_ok_and(|direct| direct.is_some())
-    }
-
-    /// A lane on this thread's ring, unless there is none: for this file or, as was seen before or is seen now, here.
-    fn open_ring(&self) -> Option<UringLane<'_>> {
-        let direct = self.file.insist().ok()?;
-        let uring = self.uring.get_or_init(|| {
-            let second = (Arc::clone(&direct.file), direct.alignment);
-            let buffered = Arc::clone(self.file.buffered());
-            Uring::direct(buffered, second, self.edges, self.bounce_buffer_size)
-        });
-        let why = match uring.as_ref().map(Uring::open_lane) {
-            Some(Ok(lane)) => return Some(lane),
-            Some(Err(why)) => why.to_string(),
-            None => "alignment or bounce_buffer_size leave no room for its slots".to_owned(),
-        };
-        if !self.ringless.swap(true, Ordering::Relaxed) {
-            names::FALLBACKS.increment();
-            tracing::debug!(%why, "no io_uring for direct I/O on this file; blocking calls serve");
-        }
-        None
-    }
-
-    /// Does again what a ring was refused. If that was direct I/O, it is refused for all.
-    fn redo<'w>(&self, refused: Completion<'w>) -> Completion<'w> {
-        let (wish, op) = match refused.window.direction() {
-            Direction::Read => (self.read, Op::Read),
-            Direction::Write => (self.write, Op::Write),
-        };
-        let errno = refused.error.as_ref().and_then(Error::os_error);
-        let errno = errno.map_or(Errno::UnknownErrno, Errno::from_raw);
-        match is_refusal(errno).then(|| self.refused(wish, op, errno)) {
-            Some(Err(error)) => Completion {
-                error: Some(error),
-                ..refused
-            },
-            // No slot, or no ring any more: nothing that speaks against direct I/O.
-            Some(Ok(())) | None => self.block(refused.task, refused.window),
-        }
-    }
-}
-
-/// By blocking calls.
 impl DirectEngine {
     /// Does a task, from where its window is filled to.
     fn block<'w>(&self, task: Task, window: Window<'w>) -> Completion<'w> {
