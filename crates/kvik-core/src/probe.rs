@@ -5,9 +5,13 @@
 mod fact;
 mod file;
 pub(crate) mod file_system;
+mod gpu;
+mod udev;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
@@ -22,6 +26,7 @@ use crate::os::{self, Resource};
 pub use fact::{Fact, Support};
 pub use file::{DirectAlignment, FileKind, FileProbe};
 pub use file_system::FileSystem;
+pub use gpu::{CuFileLibrary, CudaDriver, GpuDevice, GpuProbe};
 
 /// Facts about this machine and this process that decide how fast bytes can move, and by which way.
 ///
@@ -57,6 +62,10 @@ pub struct Probe {
     pub transparent_huge_pages: Fact<String>,
     /// Whether the kernel counts cached pages by `cachestat(2)` (Linux 6.5).
     pub cachestat: Support,
+    /// Whether the records of udev can be read, without which cuFile registers no file.
+    pub udev: Support,
+    /// Whether addresses of devices go through an IOMMU: `off`, or `on` and how.
+    pub iommu: Fact<String>,
 }
 
 /// A resource limit of the process. `None` means unlimited.
@@ -71,7 +80,8 @@ pub struct Limit {
 }
 
 impl Probe {
-    /// Collects the facts; takes well under a millisecond. A small io_uring is made and closed again.
+    /// Collects the facts; takes well under a millisecond. A small io_uring is made and closed again. Libraries are left alone:
+    /// what needs the CUDA driver is for [`GpuProbe`].
     #[must_use]
     pub fn collect() -> Probe {
         Probe::below(Path::new("/"))
@@ -103,6 +113,8 @@ impl Probe {
             io_uring: io_uring(root, os::io_uring_features),
             transparent_huge_pages: huge_pages(root),
             cachestat: cachestat(),
+            udev: udev::usable(root),
+            iommu: iommu(root),
         }
     }
 }
@@ -133,11 +145,13 @@ impl fmt::Display for Probe {
         writeln!(f, "{:LABEL$}{}", "open files", self.open_files)?;
         writeln!(f, "{:LABEL$}{}", "io_uring", self.io_uring)?;
         writeln!(f, "{:LABEL$}{}", "huge pages", self.transparent_huge_pages)?;
-        write!(f, "{:LABEL$}{}", "cachestat", self.cachestat)
+        writeln!(f, "{:LABEL$}{}", "cachestat", self.cachestat)?;
+        writeln!(f, "{:LABEL$}{}", "udev", self.udev)?;
+        write!(f, "{:LABEL$}{}", "IOMMU", self.iommu)
     }
 }
 
-/// Width of the label column in the tables of [`Probe`] and [`FileProbe`].
+/// Width of the label column in the tables of [`Probe`], [`GpuProbe`] and [`FileProbe`].
 const LABEL: usize = 22;
 
 fn is_wsl(release: &str) -> bool {
@@ -218,6 +232,33 @@ fn cachestat() -> Support {
         Errno::EPERM => Support::no("a filter of system calls forbids it (EPERM)"),
         errno => Support::no(format!("{} ({errno:?})", errno.desc())),
     }
+}
+
+/// Each unit of the machine is a folder in `/sys/class/iommu`; how a group of devices is translated stands in its folder.
+fn iommu(root: &Path) -> Fact<String> {
+    match fs::read_dir(root.join("sys/class/iommu")).map(Iterator::count) {
+        Ok(0) => return Fact::Known("off".to_owned()),
+        Ok(_) => {}
+        // The kernel makes the folder with the first unit.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound && root.join("sys/class").exists() =>
+        {
+            return Fact::Known("off".to_owned());
+        }
+        Err(error) => return Fact::absent(format!("/sys/class/iommu: {error}")),
+    }
+    let groups = fs::read_dir(root.join("sys/kernel/iommu_groups"));
+    let kinds: BTreeSet<String> = groups
+        .into_iter()
+        .flatten()
+        .filter_map(|group| fs::read_to_string(group.ok()?.path().join("type")).ok())
+        .map(|kind| kind.trim().to_owned())
+        .collect();
+    Fact::Known(match kinds.into_iter().collect::<Vec<_>>() {
+        kinds if kinds.is_empty() => "on, without groups".to_owned(),
+        kinds if kinds == ["identity"] => "on, passing addresses through (identity)".to_owned(),
+        kinds => format!("on, translating ({})", kinds.join(", ")),
+    })
 }
 
 #[cfg(test)]
