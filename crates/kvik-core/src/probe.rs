@@ -8,10 +8,8 @@ pub(crate) mod file_system;
 mod gpu;
 mod udev;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::io;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
@@ -64,8 +62,6 @@ pub struct Probe {
     pub cachestat: Support,
     /// Whether the records of udev can be read, without which cuFile registers no file.
     pub udev: Support,
-    /// Whether addresses of devices go through an IOMMU: `off`, or `on` and how.
-    pub iommu: Fact<String>,
 }
 
 /// A resource limit of the process. `None` means unlimited.
@@ -114,7 +110,6 @@ impl Probe {
             transparent_huge_pages: huge_pages(root),
             cachestat: cachestat(),
             udev: udev::usable(root),
-            iommu: iommu(root),
         }
     }
 }
@@ -146,8 +141,7 @@ impl fmt::Display for Probe {
         writeln!(f, "{:LABEL$}{}", "io_uring", self.io_uring)?;
         writeln!(f, "{:LABEL$}{}", "huge pages", self.transparent_huge_pages)?;
         writeln!(f, "{:LABEL$}{}", "cachestat", self.cachestat)?;
-        writeln!(f, "{:LABEL$}{}", "udev", self.udev)?;
-        write!(f, "{:LABEL$}{}", "IOMMU", self.iommu)
+        write!(f, "{:LABEL$}{}", "udev", self.udev)
     }
 }
 
@@ -232,33 +226,6 @@ fn cachestat() -> Support {
         Errno::EPERM => Support::no("a filter of system calls forbids it (EPERM)"),
         errno => Support::no(format!("{} ({errno:?})", errno.desc())),
     }
-}
-
-/// Each unit of the machine is a folder in `/sys/class/iommu`; how a group of devices is translated stands in its folder.
-fn iommu(root: &Path) -> Fact<String> {
-    match fs::read_dir(root.join("sys/class/iommu")).map(Iterator::count) {
-        Ok(0) => return Fact::Known("off".to_owned()),
-        Ok(_) => {}
-        // The kernel makes the folder with the first unit.
-        Err(error)
-            if error.kind() == io::ErrorKind::NotFound && root.join("sys/class").exists() =>
-        {
-            return Fact::Known("off".to_owned());
-        }
-        Err(error) => return Fact::absent(format!("/sys/class/iommu: {error}")),
-    }
-    let groups = fs::read_dir(root.join("sys/kernel/iommu_groups"));
-    let kinds: BTreeSet<String> = groups
-        .into_iter()
-        .flatten()
-        .filter_map(|group| fs::read_to_string(group.ok()?.path().join("type")).ok())
-        .map(|kind| kind.trim().to_owned())
-        .collect();
-    Fact::Known(match kinds.into_iter().collect::<Vec<_>>() {
-        kinds if kinds.is_empty() => "on, without groups".to_owned(),
-        kinds if kinds == ["identity"] => "on, passing addresses through (identity)".to_owned(),
-        kinds => format!("on, translating ({})", kinds.join(", ")),
-    })
 }
 
 #[cfg(test)]

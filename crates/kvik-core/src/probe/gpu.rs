@@ -1,5 +1,6 @@
 //! Facts about GPUs and the libraries that reach them. Only this probe loads libcuda: `Probe` never does.
 
+mod device;
 mod library;
 mod system;
 
@@ -7,9 +8,11 @@ use std::fmt;
 use std::path::Path;
 
 use kvik_config::Config;
-use kvik_sys::{Cuda, CudaStatus, Device, DeviceAttribute};
+use kvik_sys::{Cuda, CudaStatus};
 
 use super::{Fact, LABEL, Support};
+
+pub use device::GpuDevice;
 
 /// Facts about the GPUs of this machine, the libraries that reach them, and the ways between them and storage.
 ///
@@ -39,6 +42,8 @@ pub struct GpuProbe {
     pub nvidia_fs: Fact<String>,
     /// Whether a GPU offers its memory to other devices on the bus, as the kernel knows it (PCI P2PDMA).
     pub p2pdma: Support,
+    /// Whether addresses of devices go through an IOMMU: `off`, or `on` and how.
+    pub iommu: Fact<String>,
 }
 
 /// The CUDA driver's library.
@@ -61,29 +66,6 @@ pub struct CuFileLibrary {
     pub file: String,
     /// Its version: `1.15`.
     pub version: Fact<String>,
-}
-
-/// A device that the CUDA driver shows to this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct GpuDevice {
-    /// The driver's number for it in this process.
-    pub ordinal: i32,
-    /// What it is called.
-    pub name: Fact<String>,
-    /// Its identity: `GPU-` and 32 hexadecimal digits in groups.
-    pub uuid: Fact<String>,
-    /// Its address on the PCI bus, as `/sys/bus/pci/devices` writes it.
-    pub pci: Fact<String>,
-    /// Bytes of its memory.
-    pub memory: Fact<u64>,
-    /// Bytes of the window through which other devices reach its memory (BAR1).
-    pub bar1: Fact<u64>,
-    /// Major and minor number of its compute capability: `9.0`.
-    pub compute_capability: Fact<String>,
-    /// Who may use it: `default`, `exclusive process` or `prohibited`.
-    pub compute_mode: Fact<String>,
 }
 
 impl GpuProbe {
@@ -109,6 +91,7 @@ impl GpuProbe {
             devices,
             cufile: library::cufile(config),
             nvidia_fs: system::nvidia_fs(root),
+            iommu: system::iommu(root),
         }
     }
 
@@ -139,96 +122,15 @@ fn driver_and_devices(root: &Path, config: &Config) -> (Fact<CudaDriver>, Fact<V
 fn devices(root: &Path, cuda: &Cuda) -> Fact<Vec<GpuDevice>> {
     let count = match cuda.init() {
         Ok(()) => asked(cuda, "cuDeviceGetCount", cuda.device_get_count()),
-        Err(status) => Fact::absent(format!("cuInit: {}", cuda.text(status))),
+        Err(status) => Fact::absent(failed(cuda, "cuInit", status)),
     };
+    let all = |count| (0..count).map(|ordinal| GpuDevice::of(root, cuda, ordinal));
     count
         .and_then(
             |count| (count > 0).then_some(count),
             "the driver shows none",
         )
-        .and_then(
-            |count| {
-                Some(
-                    (0..count)
-                        .map(|ordinal| device(root, cuda, ordinal))
-                        .collect(),
-                )
-            },
-            "",
-        )
-}
-
-fn device(root: &Path, cuda: &Cuda, ordinal: i32) -> GpuDevice {
-    let device = match cuda.device_get(ordinal) {
-        Ok(device) => device,
-        Err(status) => return GpuDevice::unknown(ordinal, &failed(cuda, "cuDeviceGet", status)),
-    };
-    let pci = asked(
-        cuda,
-        "cuDeviceGetPCIBusId",
-        cuda.device_get_pci_bus_id(device),
-    )
-    .and_then(|id| Some(id.to_ascii_lowercase()), "");
-    GpuDevice {
-        ordinal,
-        name: asked(cuda, "cuDeviceGetName", cuda.device_get_name(device)),
-        uuid: asked(cuda, "cuDeviceGetUuid", cuda.device_get_uuid(device))
-            .and_then(|uuid| Some(uuid_text(uuid)), ""),
-        memory: asked(cuda, "cuDeviceTotalMem", cuda.device_total_mem(device))
-            .and_then(|bytes| u64::try_from(bytes).ok(), "too many to count"),
-        bar1: match &pci {
-            Fact::Known(address) => system::bar1(root, address),
-            Fact::Absent { absent } => Fact::absent(absent.clone()),
-        },
-        pci,
-        compute_capability: compute_capability(cuda, device),
-        compute_mode: attribute(cuda, device, COMPUTE_MODE)
-            .and_then(|mode| Some(compute_mode(mode)), ""),
-    }
-}
-
-impl GpuDevice {
-    fn unknown(ordinal: i32, why: &str) -> GpuDevice {
-        GpuDevice {
-            ordinal,
-            name: Fact::absent(why),
-            uuid: Fact::absent(why),
-            pci: Fact::absent(why),
-            memory: Fact::absent(why),
-            bar1: Fact::absent(why),
-            compute_capability: Fact::absent(why),
-            compute_mode: Fact::absent(why),
-        }
-    }
-}
-
-fn compute_capability(cuda: &Cuda, device: Device) -> Fact<String> {
-    let number = |name| attribute(cuda, device, name);
-    match (
-        number(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR),
-        number(DeviceAttribute::COMPUTE_CAPABILITY_MINOR),
-    ) {
-        (Fact::Known(major), Fact::Known(minor)) => Fact::Known(format!("{major}.{minor}")),
-        (Fact::Absent { absent }, _) | (_, Fact::Absent { absent }) => Fact::Absent { absent },
-    }
-}
-
-/// The driver's numbers for who may use a device. 1 was given up long ago.
-fn compute_mode(mode: i32) -> String {
-    match mode {
-        0 => "default".to_owned(),
-        2 => "prohibited".to_owned(),
-        3 => "exclusive process".to_owned(),
-        other => format!("{other}, which has no name here"),
-    }
-}
-
-fn attribute(cuda: &Cuda, device: Device, name: DeviceAttribute) -> Fact<i32> {
-    asked(
-        cuda,
-        "cuDeviceGetAttribute",
-        cuda.device_get_attribute(name, device),
-    )
+        .map(|count| all(count).collect())
 }
 
 fn asked<T>(cuda: &Cuda, call: &str, answer: Result<T, CudaStatus>) -> Fact<T> {
@@ -247,24 +149,6 @@ fn version(number: i32) -> Option<String> {
     (number > 0).then(|| format!("{}.{}", number / 1000, number % 1000 / 10))
 }
 
-fn bytes(fact: &Fact<u64>) -> String {
-    match fact {
-        Fact::Known(bytes) => format!("{bytes} bytes"),
-        Fact::Absent { .. } => fact.to_string(),
-    }
-}
-
-fn uuid_text(uuid: [u8; 16]) -> String {
-    let mut text = "GPU-".to_owned();
-    for (place, byte) in uuid.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
-}
-
 impl fmt::Display for CudaDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         library::show(f, &self.version, &self.file)
@@ -274,20 +158,6 @@ impl fmt::Display for CudaDriver {
 impl fmt::Display for CuFileLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         library::show(f, &self.version, &self.file)
-    }
-}
-
-impl fmt::Display for GpuDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, PCI {}, {}", self.name, self.pci, self.uuid)?;
-        write!(
-            f,
-            ", memory {}, BAR1 {}",
-            bytes(&self.memory),
-            bytes(&self.bar1)
-        )?;
-        let (capability, mode) = (&self.compute_capability, &self.compute_mode);
-        write!(f, ", compute capability {capability}, compute mode {mode}")
     }
 }
 
@@ -310,12 +180,10 @@ impl fmt::Display for GpuProbe {
         }
         writeln!(f, "{:LABEL$}{}", "cuFile", self.cufile)?;
         writeln!(f, "{:LABEL$}{}", "nvidia-fs", self.nvidia_fs)?;
-        write!(f, "{:LABEL$}{}", "PCI P2PDMA", self.p2pdma)
+        writeln!(f, "{:LABEL$}{}", "PCI P2PDMA", self.p2pdma)?;
+        write!(f, "{:LABEL$}{}", "IOMMU", self.iommu)
     }
 }
-
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_MODE`.
-const COMPUTE_MODE: DeviceAttribute = DeviceAttribute::new(20);
 
 #[cfg(test)]
 #[path = "gpu_tests.rs"]

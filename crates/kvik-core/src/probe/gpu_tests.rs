@@ -40,7 +40,8 @@ CUDA driver           none: no library could be loaded: tried /nowhere/libcuda.s
 devices               none: no CUDA driver
 cuFile                none: no library could be loaded: tried /nowhere/libcufile.so.0 (/nowhere/libcufile.so.0: {NOT_OPENED})
 nvidia-fs             none: the kernel module nvidia-fs is not loaded
-PCI P2PDMA            no: no GPU offers its memory to other devices (no p2pmem in its folder in /sys)"
+PCI P2PDMA            no: no GPU offers its memory to other devices (no p2pmem in its folder in /sys)
+IOMMU                 none: /sys/class/iommu: No such file or directory (os error 2)"
         )
     );
     let why = format!(
@@ -132,22 +133,58 @@ fn the_window_onto_a_device_is_its_second_region() {
 }
 
 #[test]
+fn an_iommu_is_off_passes_addresses_through_or_translates() {
+    let unit = ("sys/class/iommu/dmar0/name", "");
+    let kind = |group: &'static str, text| (group, text);
+    let first = "sys/kernel/iommu_groups/0/type";
+    let second = "sys/kernel/iommu_groups/1/type";
+    for (files, expected) in [
+        (vec![("sys/class/net/lo", "")], "off"),
+        (
+            vec![unit, kind(first, "identity\n")],
+            "on, passing addresses through (identity)",
+        ),
+        (
+            vec![unit, kind(first, "identity\n"), kind(second, "DMA-FQ\n")],
+            "on, translating (DMA-FQ, identity)",
+        ),
+        (vec![unit], "on, without groups"),
+    ] {
+        assert_eq!(
+            system::iommu(root(&files).path()),
+            Fact::Known(expected.to_owned())
+        );
+    }
+    let hidden = system::iommu(root(&[]).path());
+    assert!(
+        hidden
+            .why_absent()
+            .unwrap()
+            .starts_with("/sys/class/iommu: "),
+        "{hidden}"
+    );
+}
+
+#[test]
 fn versions_identities_and_modes_read_as_people_write_them() {
     assert_eq!(version(13_000).as_deref(), Some("13.0"));
     assert_eq!(version(12_080).as_deref(), Some("12.8"));
     assert_eq!(version(1_150).as_deref(), Some("1.15"));
     assert_eq!(version(0), None);
     let bytes = std::array::from_fn(|place| u8::try_from(place * 17).unwrap());
-    assert_eq!(uuid_text(bytes), "GPU-00112233-4455-6677-8899-aabbccddeeff");
-    assert_eq!(compute_mode(2), "prohibited");
-    assert_eq!(compute_mode(9), "9, which has no name here");
+    assert_eq!(
+        device::uuid_text(bytes),
+        "GPU-00112233-4455-6677-8899-aabbccddeeff"
+    );
+    assert_eq!(device::compute_mode(2), "prohibited");
+    assert_eq!(device::compute_mode(9), "9, which has no name here");
 }
 
 #[test]
 fn the_probe_of_this_machine_has_a_reason_for_all_that_it_lacks() {
     let probe = GpuProbe::collect(&Config::default());
     let table = probe.to_string();
-    assert!(table.lines().count() >= 7, "{table}");
+    assert!(table.lines().count() >= 8, "{table}");
     for line in table.lines() {
         assert!(
             line.len() > LABEL && line.is_char_boundary(LABEL),

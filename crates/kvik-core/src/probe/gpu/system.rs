@@ -1,5 +1,6 @@
 //! What the kernel says about GPUs and the modules that serve them, in `/proc` and `/sys` below any root.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -70,6 +71,33 @@ pub(super) fn p2pdma(root: &Path, gpus: &[String]) -> Support {
             "no GPU offers its memory to other devices (no p2pmem in its folder in /sys)",
         ),
     }
+}
+
+/// Each unit of the machine is a folder in `/sys/class/iommu`; how a group of devices is translated stands in its folder.
+pub(super) fn iommu(root: &Path) -> Fact<String> {
+    match fs::read_dir(root.join("sys/class/iommu")).map(Iterator::count) {
+        Ok(0) => return Fact::Known("off".to_owned()),
+        Ok(_) => {}
+        // The kernel makes the folder with the first unit.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound && root.join("sys/class").exists() =>
+        {
+            return Fact::Known("off".to_owned());
+        }
+        Err(error) => return Fact::absent(format!("/sys/class/iommu: {error}")),
+    }
+    let groups = fs::read_dir(root.join("sys/kernel/iommu_groups"));
+    let kinds: BTreeSet<String> = groups
+        .into_iter()
+        .flatten()
+        .filter_map(|group| fs::read_to_string(group.ok()?.path().join("type")).ok())
+        .map(|kind| kind.trim().to_owned())
+        .collect();
+    Fact::Known(match kinds.into_iter().collect::<Vec<_>>() {
+        kinds if kinds.is_empty() => "on, without groups".to_owned(),
+        kinds if kinds == ["identity"] => "on, passing addresses through (identity)".to_owned(),
+        kinds => format!("on, translating ({})", kinds.join(", ")),
+    })
 }
 
 /// Bytes of the window onto a device's memory: the region of its second base address register.
