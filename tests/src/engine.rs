@@ -34,8 +34,11 @@ impl Scripted {
     /// A call on it, with a pool of its own.
     #[must_use]
     pub fn call(self, threads: usize, task_size: u64) -> Call {
+        let engine: Arc<dyn Engine> = Arc::new(self);
         Call {
-            engine: Arc::new(self),
+            for_device: Arc::clone(&engine),
+            bounce_buffer_size: 16 << 20,
+            engine,
             pool: ThreadPool::new("scripted"),
             threads,
             task_size,

@@ -32,6 +32,12 @@ fn tidy() -> Done<String> {
 }
 
 fn fmt() -> Done<String> {
+    // A workspace of its own, which the other call does not see.
+    plain(&mut cargo([
+        "fmt",
+        "--manifest-path=xtask/bindgen/Cargo.toml",
+        "--check",
+    ]))?;
     plain(&mut cargo(["fmt", "--all", "--check"]))
 }
 

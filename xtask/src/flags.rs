@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Tidy,
     /// Write the generated files
     Codegen {
+        #[arg(value_enum, default_value_t = Written::Pages)]
+        what: Written,
         /// Write nothing; fail when a file is not current
         #[arg(long)]
         check: bool,
@@ -68,4 +70,12 @@ pub(crate) enum Group {
     Host,
     /// The long runs of tests/stress, in release mode
     Stress,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Written {
+    /// What is made from the sources alone: the page of settings
+    Pages,
+    /// The bindings of kvik-sys; fetches the vendor's headers and builds bindgen, which takes a minute
+    Bindings,
 }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Test { group } => test::run(group),
         Command::Tidy => tidy::run(),
-        Command::Codegen { check } => codegen::run(check),
+        Command::Codegen { what, check } => codegen::run(what, check),
         Command::Features { package } => features::run(package.as_deref()),
         Command::Loom { filter } => deep::loom(filter.as_deref()),
         Command::Api { check } => api::run(check),

@@ -3,7 +3,7 @@
 use crate::process::{self, Done, cargo};
 use crate::stage::{self, Stage};
 use crate::workspace::Graph;
-use crate::{api, book, ci, features, test};
+use crate::{api, book, ci, codegen, features, test};
 
 pub(crate) fn run(dry_run: bool) -> Done {
     if !dry_run {
@@ -19,6 +19,7 @@ pub(crate) fn run(dry_run: bool) -> Done {
             // Where it is missing, CI leaves the check of the public interface out; a release does not.
             Stage::new("rust", api::needed),
             Stage::new("ci", || ci::run().map(|()| String::new())),
+            Stage::new("bindings", codegen::check_bindings),
             Stage::new("features", || features::run(None).map(|()| String::new())),
             Stage::new("package", package),
             Stage::new("book", || book::run().map(|()| String::new())),

@@ -9,6 +9,8 @@ mod promises;
 mod source;
 mod unsafety;
 
+pub(crate) use self::source::code;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -115,9 +115,11 @@ impl State {
     }
 }
 
-/// What `len` bytes take: whole pages.
+/// What `len` bytes take: whole pages. More than any limit, if that cannot be counted.
 pub(crate) fn footprint(len: usize) -> u64 {
-    (len as u64).next_multiple_of(os::page_size())
+    (len as u64)
+        .checked_next_multiple_of(os::page_size())
+        .unwrap_or(u64::MAX)
 }
 
 /// Memory between a file and its target, for an engine that needs a stop on the way: starts at a page, holds whatever its

@@ -6,7 +6,7 @@
 pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::plan::{Plan, Task};
-pub use crate::window::{FillWindow, Window};
+pub use crate::window::{DeviceWindow, FillWindow, Window};
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,21 +15,28 @@ use std::time::Instant;
 use kvik_stats::Direction;
 
 use crate::buffer::{IoBuf, IoBufMut};
+use crate::device::Spot;
+use crate::engine::staged::Staged;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
+use crate::memory::Memory;
 use crate::pending::Pending;
 use crate::piece::{ReadPiece, WritePiece};
 use crate::pool::ThreadPool;
 use crate::ranges::{Limits, Ranges};
 use crate::scatter::Scatter;
 use crate::stretch::Stretch;
-use crate::target::{Memory, Source, Target};
+use crate::target::{Source, Target};
 use crate::transfer::{Order, Transfer};
 
 /// What all transfers of one call have in common: who moves the bytes, on which threads, until when.
 #[derive(Clone)]
 pub struct Call {
-    /// Moves the bytes.
+    /// Moves the bytes to and from memory of the host.
     pub engine: Arc<dyn Engine>,
+    /// Moves them to and from the small host buffers through which those of a device go.
+    pub for_device: Arc<dyn Engine>,
+    /// The most memory in bytes for one of these buffers, by the setting `bounce_buffer_size`.
+    pub bounce_buffer_size: u64,
     /// Lends the workers.
     pub pool: ThreadPool,
     /// How many threads work on it at most, the calling one included.
@@ -51,7 +58,7 @@ impl Call {
     /// The first error of a task, after all others have stopped.
     pub fn read(&self, target: &mut Target<'_>, offset: u64) -> Result<usize> {
         let memory = target.memory().within_offsets(offset);
-        self.run(Direction::Read, memory, offset)
+        self.run(Direction::Read, memory, target.spot(), offset)
     }
 
     /// Writes `source` from `offset` on and waits; returns its length.
@@ -59,7 +66,7 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); `Misuse` for a range beyond 2^63 - 1.
     pub fn write(&self, source: Source<'_>, offset: u64) -> Result<usize> {
-        self.run(Direction::Write, source.memory(), offset)
+        self.run(Direction::Write, source.memory(), source.spot(), offset)
     }
 
     /// Reads all `pieces` and waits; returns the count of each, short only at the end of the data.
@@ -69,12 +76,14 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); range and count are those of the piece that failed.
     pub fn read_ranges(&self, pieces: &mut [ReadPiece<'_>], gap: u64) -> Result<Vec<usize>> {
+        let spots = pieces.iter().map(|piece| piece.wanted().spot());
+        let spots = self.checked(Direction::Read, same_place(spots))?;
         let memory = |piece: &ReadPiece<'_>| {
             let memory = piece.wanted().memory();
             (piece.offset(), memory.within_offsets(piece.offset()))
         };
         let pieces = pieces.iter().map(memory);
-        self.run_ranges(Direction::Read, pieces, gap)
+        self.run_ranges(Direction::Read, pieces, &spots, gap)
     }
 
     /// Writes all `pieces` and waits; returns the sum of their lengths. With append, offsets count from `base`.
@@ -83,8 +92,11 @@ impl Call {
     /// As for [`write`](Call::write); `Misuse` if two pieces overlap, and then nothing is written; range and count are
     /// those of the piece that failed.
     pub fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> Result<usize> {
+        let spots = pieces.iter().map(|piece| piece.source().spot());
+        let spots = self.checked(Direction::Write, same_place(spots))?;
         let memory = |piece: &WritePiece<'_>| (piece.offset(), piece.source().memory());
-        let counts = self.run_ranges(Direction::Write, pieces.iter().map(memory), 0)?;
+        let pieces = pieces.iter().map(memory);
+        let counts = self.run_ranges(Direction::Write, pieces, &spots, 0)?;
         Ok(counts.iter().sum())
     }
 
@@ -92,20 +104,29 @@ impl Call {
     pub fn submit_read<B: IoBufMut>(&self, buffer: B, offset: u64) -> Pending<B> {
         // Boxed before its address is taken: from here on it does not move.
         let mut buffer = Box::new(buffer);
-        let memory = Memory::of_mut(buffer.bytes_mut()).within_offsets(offset);
-        self.submit(Direction::Read, buffer, memory, offset)
+        let target = buffer.target();
+        let (memory, spot) = (target.memory().within_offsets(offset), target.spot());
+        self.submit(Direction::Read, buffer, memory, spot, offset)
     }
 
     /// Starts to write `buffer` from `offset` on.
     pub fn submit_write<B: IoBuf>(&self, buffer: B, offset: u64) -> Pending<B> {
         let buffer = Box::new(buffer);
-        let memory = Memory::of(buffer.bytes());
-        self.submit(Direction::Write, buffer, memory, offset)
+        let source = buffer.source();
+        let (memory, spot) = (source.memory(), source.spot());
+        self.submit(Direction::Write, buffer, memory, spot, offset)
     }
 
-    fn run(&self, direction: Direction, memory: Memory, offset: u64) -> Result<usize> {
-        let layout = self.stretch(direction, memory, offset)?;
-        let order = self.order(direction, offset, memory.len() as u64);
+    fn run(
+        &self,
+        direction: Direction,
+        memory: Memory,
+        spot: Option<Spot>,
+        offset: u64,
+    ) -> Result<usize> {
+        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size))?;
+        let layout = self.stretch(direction, memory, offset, &way)?;
+        let order = self.order(direction, offset, memory.len() as u64, way);
         Transfer::new(order, layout, None).run(&self.pool, self.threads)
     }
 
@@ -114,35 +135,59 @@ impl Call {
         direction: Direction,
         buffer: Box<B>,
         memory: Memory,
+        spot: Option<Spot>,
         at: u64,
     ) -> Pending<B> {
-        let layout = match self.stretch(direction, memory, at) {
-            Ok(layout) => layout,
+        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size));
+        let planned = way.and_then(|way| Ok((self.stretch(direction, memory, at, &way)?, way)));
+        let (layout, way) = match planned {
+            Ok(planned) => planned,
             Err(error) => return Pending::refused(error, *buffer),
         };
-        let order = self.order(direction, at, memory.len() as u64);
+        let order = self.order(direction, at, memory.len() as u64, way);
         let transfer = Transfer::new(order, layout, Some(buffer));
         transfer.submit(&self.pool, self.threads);
         Pending::new(transfer, self.pool.clone())
+    }
+
+    /// Who moves the bytes, in tasks of up to `longest`: to or from memory of the host or, if spots are named, of the device
+    /// where all of these are.
+    fn way(&self, spots: &[Spot], longest: u64) -> Result<Way> {
+        if spots.is_empty() {
+            return Ok(Way {
+                engine: Arc::clone(&self.engine),
+                memory: kvik_stats::Memory::Host,
+            });
+        }
+        let host = Arc::clone(&self.for_device);
+        let staged = Staged::new(host, spots, self.bounce_buffer_size, longest)?;
+        Ok(Way {
+            engine: Arc::new(staged),
+            memory: kvik_stats::Memory::Device,
+        })
     }
 
     fn run_ranges(
         &self,
         direction: Direction,
         pieces: impl ExactSizeIterator<Item = (u64, Memory)> + Clone,
+        spots: &[Spot],
         gap: u64,
     ) -> Result<Vec<usize>> {
+        let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
+        let longest = lengths.iter().max().map_or(0, |len| *len as u64);
+        let way = self.way(spots, self.task_size.min(longest));
+        let way = self.checked(direction, way)?;
         let limits = Limits {
-            task_size: self.task_size,
+            task_size: self.task_size.min(way.engine.largest()),
             gap,
             merged: self.task_size.min(MERGED),
             // What is written to neighbours goes out piece by piece: gathering it first costs as much as it saves.
             parts: match direction {
-                Direction::Read if self.engine.scatters() => PARTS,
+                Direction::Read if way.engine.scatters() => PARTS,
                 _ => 1,
             },
         };
-        let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
         let planned = Ranges::new(pieces, &limits).and_then(|ranges| {
             if direction == Direction::Write {
                 ranges.check_apart()?;
@@ -151,15 +196,22 @@ impl Call {
         });
         let ranges = self.checked(direction, planned)?;
         let size = lengths.iter().map(|len| *len as u64).sum();
-        let order = self.order(direction, ranges.hull().start, size);
+        let order = self.order(direction, ranges.hull().start, size, way);
         let layout = Scatter::new(ranges, lengths, direction);
         let transfer = Transfer::new(order, layout, None);
         transfer.run(&self.pool, self.threads)?;
         Ok(transfer.layout().take_counts())
     }
 
-    fn stretch(&self, direction: Direction, memory: Memory, offset: u64) -> Result<Stretch> {
-        let plan = Plan::new(offset, memory.len() as u64, self.task_size);
+    fn stretch(
+        &self,
+        direction: Direction,
+        memory: Memory,
+        offset: u64,
+        way: &Way,
+    ) -> Result<Stretch> {
+        let task_size = self.task_size.min(way.engine.largest());
+        let plan = Plan::new(offset, memory.len() as u64, task_size);
         let plan = self.checked(direction, plan)?;
         Ok(Stretch::new(plan, memory, direction))
     }
@@ -184,23 +236,49 @@ impl Call {
         Ok(planned)
     }
 
-    fn order(&self, direction: Direction, offset: u64, len: u64) -> Order {
+    fn order(&self, direction: Direction, offset: u64, len: u64, way: Way) -> Order {
         let span = kvik_stats::begin(
-            self.engine.backend(),
+            way.engine.backend(),
             direction,
-            kvik_stats::Memory::Host,
+            way.memory,
             &self.name,
             offset,
             len,
         );
         Order {
-            engine: Arc::clone(&self.engine),
+            engine: way.engine,
             direction,
             place: self.place.clone(),
             deadline: self.deadline,
             span: Some(span),
         }
     }
+}
+
+/// The engine for one kind of memory.
+struct Way {
+    engine: Arc<dyn Engine>,
+    memory: kvik_stats::Memory,
+}
+
+/// Where the memory of all pieces is: nowhere in particular if it is the host's, else in one context, with each stream that
+/// comes first once.
+fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
+    let mut found: Option<Vec<Spot>> = None;
+    for spot in spots {
+        let known = found.get_or_insert_with(|| spot.into_iter().collect());
+        let context = |spot: &Spot| spot.context;
+        if known.first().map(context) != spot.as_ref().map(context) {
+            let why = "the pieces of one call lie partly on the host and partly on a device, or in several contexts";
+            return Err(Error::new(ErrorKind::Misuse, Op::Read, why));
+        }
+        if let Some(spot) = spot
+            && !known.contains(&spot)
+        {
+            known.push(spot);
+        }
+    }
+    Ok(found.unwrap_or_default())
 }
 
 impl fmt::Debug for Call {

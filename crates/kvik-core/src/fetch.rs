@@ -6,10 +6,10 @@ use kvik_stats::{Backend, Direction};
 
 use crate::corridor::{Completion, Engine, Lane, Plan, Task, Window};
 use crate::error::{Error, Op, Place, Result};
+use crate::memory::Memory;
 use crate::pages::{Pages, populate};
 use crate::pool::ThreadPool;
 use crate::stretch::Stretch;
-use crate::target::Memory;
 use crate::transfer::{Order, Transfer};
 
 /// Memory whose pages are all there. They are fetched by a transfer that nobody hears of, between nothing and the memory.
@@ -50,6 +50,10 @@ impl<'w> Lane<'w> for FetchLane<'w> {
 
     fn in_flight(&self) -> usize {
         usize::from(self.0.is_some())
+    }
+
+    fn finished(&self) -> usize {
+        self.in_flight()
     }
 
     fn start(&mut self, task: Task, mut window: Window<'w>) {

@@ -152,7 +152,7 @@ impl FileHandle {
         offset: u64,
         options: &ReadOptions,
     ) -> Pending<B> {
-        let len = buffer.bytes_mut().len() as u64;
+        let len = buffer.target().len() as u64;
         match self.may_read().and_then(|()| self.call(len, options)) {
             Ok(call) => call.submit_read(buffer, offset),
             Err(error) => Pending::refused(error, buffer),
@@ -171,7 +171,7 @@ impl FileHandle {
         offset: u64,
         options: &WriteOptions,
     ) -> Pending<B> {
-        let len = buffer.bytes().len() as u64;
+        let len = buffer.source().len() as u64;
         let call = self.may_write().and_then(|()| self.call(len, options));
         match call.and_then(|call| Ok((call, self.write_offset(offset)?))) {
             Ok((call, offset)) => call.submit_write(buffer, offset),
@@ -290,8 +290,10 @@ impl FileHandle {
             return self.call(len, options)?.read(&mut target, offset);
         }
         let range = self.check(offset, len, options, Op::Read)?;
+        let Some(mut window) = target.window() else {
+            return self.call(len, options)?.read(&mut target, offset);
+        };
         let span = self.begin(Direction::Read, offset, len);
-        let mut window = target.window();
         let outcome = posix::fill(&self.0.file, &mut window, offset);
         let moved = window.filled();
         span.finish(moved as u64, outcome.is_ok());
@@ -307,8 +309,11 @@ impl FileHandle {
             return self.call(len, options)?.write(source, offset);
         }
         let range = self.check(offset, len, options, Op::Write)?;
+        let Some(bytes) = source.bytes() else {
+            return self.call(len, options)?.write(source, offset);
+        };
         let span = self.begin(Direction::Write, offset, len);
-        let (moved, error) = posix::drain(&self.0.file, source.bytes(), offset);
+        let (moved, error) = posix::drain(&self.0.file, bytes, offset);
         span.finish(moved as u64, error.is_none());
         match error {
             Some(error) => Err(error.at(&self.0.place).within(range, moved as u64)),
@@ -366,6 +371,8 @@ impl FileHandle {
         };
         Ok(Call {
             engine: Arc::clone(&self.0.engine),
+            for_device: Arc::clone(&self.0.for_device),
+            bounce_buffer_size: config.bounce_buffer_size()?.bytes(),
             pool: self.0.pool.clone().unwrap_or_else(ThreadPool::global),
             threads,
             task_size,

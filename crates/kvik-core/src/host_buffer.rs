@@ -191,15 +191,15 @@ impl DerefMut for HostBuffer {
 // SAFETY: the bytes are a mapping of the buffer's own, which moving the buffer does not move and only dropping it unmaps
 // or gives to somebody else.
 unsafe impl IoBuf for HostBuffer {
-    fn bytes(&self) -> &[u8] {
-        self
+    fn source(&self) -> Source<'_> {
+        Source::from(&self[..])
     }
 }
 
 // SAFETY: as for `IoBuf`; no other buffer has the mapping.
 unsafe impl IoBufMut for HostBuffer {
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self
+    fn target(&mut self) -> Target<'_> {
+        Target::from(&mut self[..])
     }
 }
 

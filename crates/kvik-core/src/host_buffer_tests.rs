@@ -123,6 +123,8 @@ fn a_pool_lends_no_more_than_its_limit_and_what_is_kept_makes_room() {
     assert_eq!((pool.lent(), pool.kept(), all.len()), (4 << 20, 0, 4 * MIB));
     let error = pool.take(4 * MIB + 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misuse);
+    let absurd = pool.take(usize::MAX).unwrap_err();
+    assert_eq!(absurd.kind(), ErrorKind::Misuse);
     assert_eq!(
         error.to_string(),
         "allocate memory: 4194305 bytes are more than the limit of the pool, 4194304"

@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+use kvik_stats::Direction;
+
 use crate::corridor::{Engine, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::target::Memory;
+use crate::memory::Memory;
 
 /// The tasks of a transfer with their memory.
 pub(crate) trait Layout: Send + Sync + 'static {
@@ -78,25 +80,23 @@ pub(crate) unsafe fn read_on(
     while *at < range.end {
         let task = Task {
             index: 0,
-            range: *at..range.end.min(*at + STEP),
+            range: *at..range.end.min(*at + STEP.min(engine.largest())),
         };
         let (from, asked) = ((*at - range.start) as usize, task.len());
         // SAFETY: valid and without another window by the caller's promise, and the one before has come back; the task
         // lies in the range, which is as long as the memory.
-        let window = unsafe { memory.fill(from, asked as usize) };
-        lane.start(task, Window::Fill(window));
+        let window = unsafe { memory.window(from, asked as usize, Direction::Read) };
+        lane.start(task, window);
         lane.poll(&mut done);
         let Some(completion) = done.pop() else {
             let why = "the engine lost a task";
             return Err(Error::new(ErrorKind::Internal, Op::Read, why));
         };
-        let Window::Fill(window) = completion.window else {
-            break;
-        };
-        *at += window.filled() as u64;
+        let filled = completion.window.filled() as u64;
+        *at += filled;
         match completion.error {
             Some(error) => return Err(error),
-            None if (window.filled() as u64) < asked => break,
+            None if filled < asked => break,
             None => {}
         }
     }

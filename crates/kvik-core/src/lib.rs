@@ -53,6 +53,7 @@ mod buffer;
 mod choice;
 mod copy;
 mod host_buffer;
+mod memory;
 mod piece;
 mod target;
 mod window;
@@ -66,11 +67,6 @@ mod scatter;
 mod stretch;
 mod transfer;
 
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the engine that stages device memory is to use the rest"
-)]
 mod device;
 
 mod block_device;

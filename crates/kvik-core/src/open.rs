@@ -18,6 +18,7 @@ use crate::corridor::{Engine, EngineKind};
 use crate::engine;
 use crate::engine::auto::Auto;
 use crate::engine::direct::{DirectEngine, DirectFile, Edges, Wish};
+use crate::engine::posix::Posix;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::options::OpenOptions;
 use crate::os;
@@ -36,6 +37,8 @@ pub(crate) struct Opened {
     /// Where offset 0 of a write lies: the end at opening for append, else the start.
     pub(crate) write_base: u64,
     pub(crate) engine: Arc<dyn Engine>,
+    /// The same for the small host buffers through which the bytes of a device go.
+    pub(crate) for_device: Arc<dyn Engine>,
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
     pub(crate) cached: Arc<CachedPages>,
@@ -79,7 +82,12 @@ fn open_at(path: &Path, place: &Place, options: &OpenOptions) -> Result<Opened> 
         EnginePreference::Auto => direct_by_settings(&file, access, &config, &mut route)?,
     };
     let cached = Arc::new(CachedPages::new(Arc::clone(&file)));
+    let for_device = match &engine {
+        Some(engine) => Arc::clone(engine),
+        None => Arc::new(Posix::new(Arc::clone(&file))) as Arc<dyn Engine>,
+    };
     Ok(Opened {
+        for_device,
         inline: engine.is_none() || options.engine == EnginePreference::Only(EngineKind::Posix),
         engine: engine
             .unwrap_or_else(|| Arc::new(Auto::new(Arc::clone(&file), Arc::clone(&cached)))),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::corridor::Plan;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::target::Memory;
+use crate::memory::Memory;
 
 /// A stretch of the file that belongs to one stretch of memory: a whole piece of the call, or a part of a long one.
 #[derive(Clone, Copy, Debug)]

@@ -132,7 +132,7 @@ mod tests {
     impl ReadAt for Sizeless {
         fn read_at(&self, mut target: Target<'_>, offset: u64) -> Result<usize> {
             let from = (offset as usize).min(self.0.len());
-            Ok(target.window().put(&self.0[from..]))
+            Ok(target.window().unwrap().put(&self.0[from..]))
         }
 
         fn len(&self) -> Result<u64> {

@@ -51,15 +51,15 @@ impl Layout for Scatter {
     unsafe fn task(&self, index: usize) -> (Task, Window<'_>) {
         let parts = self.ranges.task(index);
         let range = hull(parts);
-        let window = match self.direction {
-            // SAFETY: the memory is valid and unshared by the promise of `task`'s caller and `new`'s; every part belongs
-            // to one task, and each of these is asked for once.
-            Direction::Read => Window::Fill(unsafe { FillWindow::of_parts(parts) }),
-            Direction::Write => {
-                let memory = parts[0].memory;
-                // SAFETY: as above; a source is initialised, nobody writes to it, and the tasks of a write have one part.
-                Window::Drain(unsafe { memory.drain(0, memory.len()) })
+        let window = match parts {
+            [part] => {
+                let memory = part.memory;
+                // SAFETY: the memory is valid by the promise of `task`'s caller and `new`'s, writable for a read and
+                // initialised for a write; every part belongs to one task, and each of these is asked for once.
+                unsafe { memory.window(0, memory.len(), self.direction) }
             }
+            // SAFETY: as above; only reads into memory of the host have tasks of several parts.
+            parts => Window::Fill(unsafe { FillWindow::of_parts(parts) }),
         };
         (Task { index, range }, window)
     }

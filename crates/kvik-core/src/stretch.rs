@@ -7,8 +7,8 @@ use kvik_stats::Direction;
 use crate::corridor::{Engine, Plan, Task, Window};
 use crate::error::{Error, Result};
 use crate::layout::{Ended, Layout, read_on};
+use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering};
-use crate::target::Memory;
 
 /// A range of a file and the memory it moves to or from.
 pub(crate) struct Stretch {
@@ -57,13 +57,10 @@ impl Layout for Stretch {
         });
         let at = (task.range.start - start) as usize;
         let len = task.len() as usize;
-        let window = match self.direction {
-            // SAFETY: the memory is valid by the promise of `task`'s caller and `new`'s; the task lies in the plan, which
-            // is as long as the memory; and the tasks of a plan, each asked for once, do not overlap.
-            Direction::Read => Window::Fill(unsafe { self.memory.fill(at, len) }),
-            // SAFETY: as above; the source of a write is initialised, and nobody writes to it (see `new`).
-            Direction::Write => Window::Drain(unsafe { self.memory.drain(at, len) }),
-        };
+        // SAFETY: the memory is valid by the promise of `task`'s caller and `new`'s, writable for a read and initialised for
+        // a write; the task lies in the plan, which is as long as the memory; and the tasks of a plan, each asked for once,
+        // do not overlap.
+        let window = unsafe { self.memory.window(at, len, self.direction) };
         (task, window)
     }
 

@@ -1,27 +1,16 @@
-//! Where bytes land and where they come from: [`Target`], [`Source`], and the memory behind both.
-//!
-//! # Disjoint pieces
-//! One buffer is filled by several threads at once. What makes this sound is stated here and relied on by all `unsafe`
-//! of this module:
-//!
-//! 1. A [`Memory`] is made from a borrow or an owned buffer that stays valid, and untouched by anybody else, until the
-//!    transfer has *settled*: a blocking call returns only then, and a [`Pending`](crate::Pending) keeps its buffer
-//!    inside the transfer.
-//! 2. A window is the piece of the memory that belongs to one task. The tasks of a layout do not overlap, and each is
-//!    handed out once: see `Transfer::take`, the only caller of [`Layout::task`](crate::layout::Layout::task), which makes
-//!    all windows but for those of `Layout::mend`, which runs when no other window is left.
-//! 3. A settled transfer hands out nothing. A job that is late in the pool's queue finds no task and touches no memory.
-//! 4. Nothing uninitialised is ever written through a window: it is filled by system calls and by copies of `&[u8]`, so
-//!    that an initialised buffer stays one.
+//! Where bytes land and where they come from: [`Target`] and [`Source`], the caller's memory on the host or on a device.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::slice;
 
-use crate::window::{FillWindow, Window};
+use crate::device::{self, RawStream, Space, Spot};
+use crate::error::{Error, ErrorKind, Op, Result};
+use crate::memory::Memory;
+use crate::window::FillWindow;
 
-/// Memory that a read fills. Made from a mutable slice, initialised or not.
+/// Memory that a read fills: of the host, made from a mutable slice, initialised or not; or of a device, made from a
+/// [`DeviceBuffer`](crate::DeviceBuffer) or an address ([`from_raw`](Target::from_raw)).
 ///
 /// # Example: what can be a target
 /// ```
@@ -37,20 +26,74 @@ use crate::window::{FillWindow, Window};
 #[derive(Debug)]
 pub struct Target<'a> {
     memory: Memory,
+    spot: Option<Spot>,
     _borrow: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
-/// Memory that a write takes its bytes from. Made from a slice.
+/// Memory that a write takes its bytes from: of the host, made from a slice; or of a device, made from a
+/// [`DeviceBuffer`](crate::DeviceBuffer) or an address ([`from_raw`](Source::from_raw)).
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    bytes: &'a [u8],
+    memory: Memory,
+    spot: Option<Spot>,
+    _borrow: PhantomData<&'a [u8]>,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    /// `len` bytes from `address` on, of whatever memory that is: the CUDA driver is asked once whether it is the host's,
+    /// a device's or managed. On a machine without the driver it is the host's.
+    ///
+    /// # Errors
+    /// `Misuse` if the allocation around `address` ends before `len` bytes, or for a null address; `Device` if the driver
+    /// fails; `Forked` in a child of the process that used a device.
+    ///
+    /// # Safety
+    /// For `'a` the memory is valid for writes of `len` bytes, and nobody else reads or writes it, on the host or on a
+    /// device. What was queued on the device's legacy default stream before a read begins may still do so: the read is
+    /// ordered behind it.
+    pub unsafe fn from_raw(address: *mut u8, len: usize) -> Result<Target<'a>> {
+        let (memory, spot) = locate(address, len)?;
+        Ok(Target {
+            memory,
+            spot,
+            _borrow: PhantomData,
+        })
+    }
+
+    /// The same, for a read that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
+    /// it says nothing.
+    #[must_use]
+    pub fn behind(mut self, stream: RawStream) -> Target<'a> {
+        if let Some(spot) = &mut self.spot {
+            spot.stream = Some(stream);
+        }
+        self
+    }
+
+    /// Memory of a device, which stays valid and is lent to this target alone for `'a`.
+    pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Target<'a> {
+        Target {
+            memory: Memory::on_device(address, len),
+            spot: Some(spot),
+            _borrow: PhantomData,
+        }
+    }
+
+    /// Whether it is memory of a device.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        self.spot.is_some()
+    }
+
+    /// Where its memory is, if that is on a device.
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        self.spot
+    }
+
     /// Its size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.memory.len
+        self.memory.len()
     }
 
     /// Whether it has no room at all.
@@ -59,16 +102,18 @@ impl Target<'_> {
         self.len() == 0
     }
 
-    /// The whole target as one window.
-    pub fn window(&mut self) -> FillWindow<'_> {
+    /// The whole target as one window; `None` if it is memory of a device, which the processor cannot fill.
+    pub fn window(&mut self) -> Option<FillWindow<'_>> {
+        let on_host = self.spot.is_none();
         // SAFETY: the target borrows the memory exclusively for longer than the window, which borrows the target.
-        unsafe { self.memory.fill(0, self.memory.len) }
+        on_host.then(|| unsafe { self.memory.fill(0, self.memory.len()) })
     }
 
     /// The same memory for a shorter time.
     pub(crate) fn reborrow(&mut self) -> Target<'_> {
         Target {
             memory: self.memory,
+            spot: self.spot,
             _borrow: PhantomData,
         }
     }
@@ -85,35 +130,107 @@ impl Target<'_> {
 }
 
 impl<'a> Source<'a> {
+    /// `len` bytes from `address` on, of whatever memory that is: see [`Target::from_raw`].
+    ///
+    /// # Errors
+    /// As for `Target::from_raw`.
+    ///
+    /// # Safety
+    /// For `'a` the memory is valid for reads of `len` bytes, initialised, and nobody writes to it, on the host or on a
+    /// device. What was queued on the device's legacy default stream before a write begins may still do so: the write is
+    /// ordered behind it.
+    pub unsafe fn from_raw(address: *const u8, len: usize) -> Result<Source<'a>> {
+        let (memory, spot) = locate(address.cast_mut(), len)?;
+        Ok(Source {
+            memory,
+            spot,
+            _borrow: PhantomData,
+        })
+    }
+
+    /// The same, for a write that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
+    /// it says nothing.
+    #[must_use]
+    pub fn behind(mut self, stream: RawStream) -> Source<'a> {
+        if let Some(spot) = &mut self.spot {
+            spot.stream = Some(stream);
+        }
+        self
+    }
+
+    /// Memory of a device, which stays valid and unchanged for `'a`.
+    pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Source<'a> {
+        Source {
+            memory: Memory::on_device(address, len),
+            spot: Some(spot),
+            _borrow: PhantomData,
+        }
+    }
+
     /// Its size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.memory.len()
     }
 
     /// Whether it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len() == 0
     }
 
-    /// The bytes.
+    /// Whether it is memory of a device.
     #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+    pub fn is_on_device(&self) -> bool {
+        self.spot.is_some()
+    }
+
+    /// Where its memory is, if that is on a device.
+    pub(crate) fn spot(&self) -> Option<Spot> {
+        self.spot
+    }
+
+    /// The bytes; `None` if they are in memory of a device, which the processor cannot read.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&'a [u8]> {
+        let on_host = self.spot.is_none();
+        // SAFETY: the source borrows the memory, initialised and unchanged, for `'a`.
+        on_host.then(|| unsafe { self.memory.drain(0, self.memory.len()) })
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        Memory::of(self.bytes)
+        self.memory
     }
+}
+
+/// What kind of memory lies at an address.
+fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Spot>)> {
+    if len == 0 {
+        return Ok((Memory::of(&[]), None));
+    }
+    let Some(start) = NonNull::new(address) else {
+        let why = format!("the address of the {len} bytes is null");
+        return Err(Error::new(ErrorKind::Misuse, Op::Inspect, why));
+    };
+    let found = device::locate(address.addr() as u64, len)?;
+    Ok(match (found.space, found.context) {
+        (Space::Device | Space::Managed, Some(context)) => {
+            let spot = Spot {
+                context,
+                stream: None,
+            };
+            (Memory::on_device(found.address, len), Some(spot))
+        }
+        _ => (Memory::at(start, len), None),
+    })
 }
 
 impl<'a> From<&'a mut [MaybeUninit<u8>]> for Target<'a> {
     fn from(memory: &'a mut [MaybeUninit<u8>]) -> Target<'a> {
         let len = memory.len();
-        let start = NonNull::from(memory).cast();
         Target {
-            memory: Memory { start, len },
+            memory: Memory::at(NonNull::from(memory).cast(), len),
+            spot: None,
             _borrow: PhantomData,
         }
     }
@@ -123,6 +240,7 @@ impl<'a> From<&'a mut [u8]> for Target<'a> {
     fn from(bytes: &'a mut [u8]) -> Target<'a> {
         Target {
             memory: Memory::of_mut(bytes),
+            spot: None,
             _borrow: PhantomData,
         }
     }
@@ -142,111 +260,29 @@ impl<'a, const N: usize> From<&'a mut [u8; N]> for Target<'a> {
 
 impl<'a> From<&'a [u8]> for Source<'a> {
     fn from(bytes: &'a [u8]) -> Source<'a> {
-        Source { bytes }
+        Source {
+            memory: Memory::of(bytes),
+            spot: None,
+            _borrow: PhantomData,
+        }
     }
 }
 
 impl<'a> From<&'a Vec<u8>> for Source<'a> {
     fn from(bytes: &'a Vec<u8>) -> Source<'a> {
-        Source { bytes }
+        Source::from(bytes.as_slice())
     }
 }
 
 impl<'a, const N: usize> From<&'a [u8; N]> for Source<'a> {
     fn from(bytes: &'a [u8; N]) -> Source<'a> {
-        Source { bytes }
+        Source::from(bytes.as_slice())
     }
 }
 
-/// A window over bytes of a test's own.
-#[cfg(test)]
+/// A window over bytes at hand.
 pub(crate) fn filling(bytes: &mut [u8]) -> FillWindow<'_> {
     let memory = Memory::of_mut(bytes);
     // SAFETY: the window borrows the bytes, all of them, exclusively.
     unsafe { memory.fill(0, memory.len()) }
-}
-
-/// A piece of memory without a lifetime; the module's text says who keeps it valid.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    start: NonNull<MaybeUninit<u8>>,
-    len: usize,
-}
-
-// SAFETY: a `Memory` is an address and a length; all access goes through `fill` and `drain`, whose callers promise that
-// no two threads hold overlapping windows (points 1 and 2 of the module's text).
-unsafe impl Send for Memory {}
-// SAFETY: as for `Send`; a shared `Memory` gives no access by itself.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    pub(crate) fn of_mut(bytes: &mut [u8]) -> Memory {
-        let len = bytes.len();
-        Memory {
-            start: NonNull::from(bytes).cast(),
-            len,
-        }
-    }
-
-    pub(crate) fn of(bytes: &[u8]) -> Memory {
-        Memory {
-            start: NonNull::from(bytes).cast(),
-            len: bytes.len(),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn start(&self) -> *mut MaybeUninit<u8> {
-        self.start.as_ptr()
-    }
-
-    /// The `len` bytes of it from `at` on.
-    pub(crate) fn part(self, at: usize, len: usize) -> Memory {
-        debug_assert!(at + len <= self.len);
-        // SAFETY: all callers stay within the memory, and so inside one allocation.
-        let start = unsafe { self.start.add(at) };
-        Memory { start, len }
-    }
-
-    pub(crate) fn within_offsets(mut self, offset: u64) -> Memory {
-        let readable = (i64::MAX as u64).saturating_sub(offset);
-        self.len = usize::try_from(readable).map_or(self.len, |readable| self.len.min(readable));
-        self
-    }
-
-    /// Whether `window` is that of the `len` bytes from `at`.
-    pub(crate) fn is_window(&self, at: u64, len: u64, window: &Window<'_>) -> bool {
-        let (start, window_len) = window.memory();
-        let expected = (self.start.as_ptr() as usize).checked_add(at as usize);
-        expected == Some(start as usize) && window_len as u64 == len
-    }
-
-    /// The window of `len` bytes from `at`, for filling.
-    ///
-    /// # Safety
-    /// The memory is valid and writable for `'w`, `at + len` lies within it, and no other window overlaps this one
-    /// during `'w`.
-    pub(crate) unsafe fn fill<'w>(self, at: usize, len: usize) -> FillWindow<'w> {
-        debug_assert!(at + len <= self.len);
-        // SAFETY: by the caller's first two promises the result stays inside one allocation.
-        let start = unsafe { self.start.add(at) };
-        // SAFETY: valid, writable and unshared by the caller's promises; `MaybeUninit<u8>` has no invalid value.
-        let bytes = unsafe { slice::from_raw_parts_mut(start.as_ptr(), len) };
-        FillWindow::of(bytes)
-    }
-
-    /// The `len` bytes from `at`, for writing them out.
-    ///
-    /// # Safety
-    /// The memory is valid and initialised for `'w`, nobody writes to it, and `at + len` lies within it.
-    pub(crate) unsafe fn drain<'w>(self, at: usize, len: usize) -> &'w [u8] {
-        debug_assert!(at + len <= self.len);
-        // SAFETY: by the caller's promise the result stays inside one allocation.
-        let start = unsafe { self.start.add(at) };
-        // SAFETY: valid, initialised and not written to, by the caller's promises.
-        unsafe { slice::from_raw_parts(start.as_ptr().cast(), len) }
-    }
 }

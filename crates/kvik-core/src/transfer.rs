@@ -322,12 +322,12 @@ impl<L: Layout> Transfer<L> {
             return Err(self.breach("gave back another window than the task's"));
         }
         // A window that is filled knows best how far; an engine's word counts for writes only.
-        let moved = match window {
-            Window::Fill(window) => window.filled(),
-            Window::Drain(bytes) if error.is_none() && moved != bytes.len() => {
+        let moved = match self.direction {
+            Direction::Read => window.filled(),
+            Direction::Write if error.is_none() && moved as u64 != task.len() => {
                 return Err(self.breach("ended a write early or late without an error"));
             }
-            Window::Drain(bytes) => moved.min(bytes.len()),
+            Direction::Write => moved.min(task.len() as usize),
         };
         match self.layout.ended(&task, moved, error) {
             Ended::GoOn => {}

@@ -3,6 +3,8 @@
 //! A window to be filled is one stretch of memory as a rule. That of a read for several pieces is many, with gaps between
 //! them that belong to nobody: bytes that fall into a gap are dropped.
 
+mod device;
+
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -10,6 +12,7 @@ use nix::errno::Errno;
 
 use crate::copy;
 use crate::ranges::Part;
+pub use device::DeviceWindow;
 
 /// The memory of one task.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub enum Window<'w> {
     Fill(FillWindow<'w>),
     /// A write takes its bytes.
     Drain(&'w [u8]),
+    /// The same on a device, for a read or a write.
+    Device(DeviceWindow<'w>),
 }
 
 /// Memory to be filled from its start: a cursor that knows how far it is filled.
@@ -36,11 +41,24 @@ pub struct FillWindow<'w> {
 }
 
 impl Window<'_> {
+    /// How many bytes of it a read has filled. 0 for a write's.
+    pub(crate) fn filled(&self) -> usize {
+        match self {
+            Window::Fill(window) => window.filled(),
+            Window::Device(window) => window.filled(),
+            Window::Drain(_) => 0,
+        }
+    }
+
     /// Where its memory starts and how long it is; of several stretches, that of the one in hand.
     pub(crate) fn memory(&self) -> (*const u8, usize) {
         match self {
             Window::Fill(window) => (window.bytes.as_ptr().cast(), window.bytes.len()),
             Window::Drain(bytes) => (bytes.as_ptr(), bytes.len()),
+            Window::Device(window) => (
+                std::ptr::without_provenance(window.address() as usize),
+                window.len(),
+            ),
         }
     }
 
@@ -220,7 +238,7 @@ impl<'w> FillWindow<'w> {
     }
 
     /// The memory that is to be filled next: up to the end of the window, or of a stretch of it if it is scattered; empty
-    /// in a gap. Only initialised bytes may be written to it (point 4 of the text of target.rs).
+    /// in a gap. Only initialised bytes may be written to it (point 4 of the text of memory.rs).
     pub(crate) fn room(&mut self) -> &mut [MaybeUninit<u8>] {
         let from = self.at.min(self.bytes.len());
         &mut self.bytes[from..]

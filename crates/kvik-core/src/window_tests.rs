@@ -1,13 +1,14 @@
 //! A window knows how far it is filled, whatever it is made of, and no byte leaves it.
 
 use super::*;
-use crate::target::{Memory, Target};
+use crate::memory::Memory;
+use crate::target::Target;
 
 #[test]
 fn put_fills_up_to_the_end_and_counts() {
     let mut bytes = [9u8; 5];
     let mut target = Target::from(&mut bytes);
-    let mut window = target.window();
+    let mut window = target.window().unwrap();
     assert_eq!(window.put(b"abc"), 3);
     assert_eq!(window.put(b"defg"), 2);
     assert_eq!(
@@ -24,7 +25,7 @@ fn pread_beyond_the_largest_offset_is_an_error_not_a_wrap() {
     let mut bytes = [0u8; 1];
     let mut target = Target::from(&mut bytes);
     assert_eq!(
-        target.window().pread(file.as_fd(), u64::MAX),
+        target.window().unwrap().pread(file.as_fd(), u64::MAX),
         Err(Errno::EOVERFLOW)
     );
 }

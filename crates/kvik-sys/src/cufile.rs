@@ -250,7 +250,8 @@ impl CuFile {
         value: &CStr,
     ) -> Result<(), CallError<CuFileStatus>> {
         let function = self.table().cuFileSetParameterString?;
-        // SAFETY: the text ends with a NUL, and the library keeps a copy of it; a wrong one is answered with a status.
+        // SAFETY: the text ends with a NUL, and the library keeps a copy of it (seen with libcufile 1.20: `value` was
+        // overwritten after the call, and the setting stayed); a wrong one is answered with a status.
         CuFileStatus::check(unsafe { function(parameter.0, value.as_ptr()) })?;
         Ok(())
     }

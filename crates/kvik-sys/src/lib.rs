@@ -1,12 +1,29 @@
-#![doc = include_str!("../README.md")]
+//! NVIDIA's driver library and cuFile as tables of functions, loaded at run time.
 //!
-//! # The picture
+//! [`Cuda::load`] and [`CuFile::load`] open the first of their [`Candidates`] and look up each function by its name. What is
+//! missing is a value: a library is a [`LoadError`], a function that only newer libraries have is [`Unsupported`]. A call returns
+//! its value or a status, whatever number that is. One build serves drivers of CUDA 12 and 13.
 //!
 //! ```text
 //!  Candidates --load--> Cuda, CuFile --call--> Ok(value) | Err(status)
 //!  (names, paths)       (tables of functions)
 //!      |                     |
 //!      '-- LoadError         '-- Unsupported { symbol, since }
+//! ```
+//!
+//! # Example: is there a driver, and what does it see?
+//!
+//! ```
+//! use kvik_sys::{Candidates, Cuda};
+//!
+//! // SAFETY: these names are the driver's own, and whoever installs a driver wants it to be loaded.
+//! match unsafe { Cuda::load(&Candidates::cuda()) } {
+//!     Err(why) => println!("{why}"),
+//!     Ok(cuda) => match cuda.init().and_then(|()| cuda.device_get_count()) {
+//!         Ok(count) => println!("{count} devices"),
+//!         Err(status) => println!("{}", cuda.text(status)),
+//!     },
+//! }
 //! ```
 //!
 //! # Rules of the caller
@@ -46,3 +63,7 @@ pub use crate::cufile::{
 pub use crate::handle::{Context, Device, DevicePtr, Event, Stream};
 pub use crate::library::{Candidates, LoadError, Refusal, Unsupported};
 pub use crate::status::{CallError, CuFileFailure, CuFileStatus, CudaStatus};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

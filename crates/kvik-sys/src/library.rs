@@ -306,3 +306,7 @@ macro_rules! symbol {
 }
 
 pub(crate) use {symbol, table};
+
+#[cfg(test)]
+#[path = "library_tests.rs"]
+mod tests;

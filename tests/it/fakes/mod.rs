@@ -1,7 +1,9 @@
 //! The fakes keep the rules of what they stand for; without that, tests on them would prove nothing.
 
 mod calls;
+mod captures;
 mod contexts;
+mod files;
 mod memory;
 mod pointers;
 mod streams;
@@ -101,3 +103,4 @@ const ILLEGAL_ADDRESS: i32 = 700;
 const CONTEXT_IS_DESTROYED: i32 = 709;
 const NOT_SUPPORTED: i32 = 801;
 const CAPTURING: i32 = 900;
+const CAPTURING_BEFORE: i32 = 906;

@@ -56,23 +56,28 @@ fn each_kind_of_memory_is_told_from_inside_an_allocation() {
 }
 
 #[test]
-fn many_attributes_of_an_unknown_pointer_are_zeros_and_one_is_an_error() {
+fn many_attributes_of_an_unknown_pointer_are_empty_and_one_is_an_error() {
     let cuda = Cuda::start();
     let unknown = at(&mut 0_u64);
     assert_eq!(cuda.attribute(MEMORY_TYPE, unknown), Err(INVALID_VALUE));
     let many = |address: usize| {
-        let (mut kind, mut context, mut managed) = (7_u32, 7_usize, true);
-        let mut attributes = [MEMORY_TYPE as i32, CONTEXT as i32, IS_MANAGED as i32];
-        let mut places = [at(&mut kind), at(&mut context), at(&mut managed)];
-        let words = [3, at(&mut attributes), at(&mut places), address];
+        let (mut kind, mut context, mut managed, mut ordinal) = (7_u32, 7_usize, true, 7_i32);
+        let mut attributes = [MEMORY_TYPE, CONTEXT, IS_MANAGED, ORDINAL].map(|it| it as i32);
+        let mut places = [
+            at(&mut kind),
+            at(&mut context),
+            at(&mut managed),
+            at(&mut ordinal),
+        ];
+        let words = [4, at(&mut attributes), at(&mut places), address];
         cuda.ok("cuPointerGetAttributes", words);
-        (kind, context, managed)
+        (kind, context, managed, ordinal)
     };
-    assert_eq!(many(unknown), (0, 0, false));
+    assert_eq!(many(unknown), (0, 0, false, -2));
     let memory = cuda.memory(8);
-    assert_eq!(many(memory), (2, cuda.context, false));
+    assert_eq!(many(memory), (2, cuda.context, false, 0));
     cuda.ok("cuMemFree_v2", [memory]);
-    assert_eq!(many(memory), (0, 0, false));
+    assert_eq!(many(memory), (0, 0, false, -2));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kvik_tests::fake::at;
 
-use super::{CAPTURING, Cuda, ILLEGAL_ADDRESS, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
+use super::{Cuda, ILLEGAL_ADDRESS, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
 
 #[test]
 fn a_held_stream_is_late_and_reads_its_source_when_it_runs() {
@@ -22,6 +22,16 @@ fn a_held_stream_is_late_and_reads_its_source_when_it_runs() {
     cuda.ok("cuEventSynchronize", [event]);
     assert_eq!(cuda.peek(memory, 4), b"late");
     assert_eq!(cuda.call("cuStreamQuery", [stream]), 0);
+}
+
+#[test]
+fn a_delayed_copy_is_on_its_way_when_the_call_returns() {
+    let cuda = Cuda::start();
+    let (memory, pinned, stream) = (cuda.memory(4), cuda.pinned(4), cuda.stream());
+    // Longer than any test runs; the process does not wait for it.
+    cuda.set_delay(std::time::Duration::from_secs(3600));
+    cuda.ok("cuMemcpyHtoDAsync_v2", [memory, pinned, 4, stream]);
+    assert_eq!(cuda.call("cuStreamQuery", [stream]), NOT_READY);
 }
 
 #[test]
@@ -154,19 +164,6 @@ fn memory_of_a_pool_that_was_freed_too_early_spoils_the_context() {
     cuda.release(second);
     assert_eq!(cuda.call("cuStreamSynchronize", [second]), ILLEGAL_ADDRESS);
     assert_eq!(cuda.faults().len(), 1);
-}
-
-#[test]
-fn a_capturing_stream_takes_no_work_and_no_question() {
-    let cuda = Cuda::start();
-    let (memory, pinned, stream) = (cuda.memory(4), cuda.pinned(4), cuda.stream());
-    cuda.set_capturing(stream, 1);
-    let mut status = 0_i32;
-    cuda.ok("cuStreamIsCapturing", [stream, at(&mut status)]);
-    assert_eq!(status, 1);
-    assert_eq!(cuda.call("cuStreamQuery", [stream]), CAPTURING);
-    let copied = cuda.call("cuMemcpyHtoDAsync_v2", [memory, pinned, 4, stream]);
-    assert_eq!((copied, cuda.faults().len()), (CAPTURING, 1));
 }
 
 #[test]

@@ -1,17 +1,17 @@
-//! Writes the bindings of one library of kvik-sys: `kvik-bindgen HEADER INCLUDE... < NAMES`.
+//! Writes the bindings of one library of kvik-sys: `kvik-bindgen HEADER NAMES INCLUDE...`.
 //!
-//! The names, one a line, are those that the crate's own code uses: functions become types of function pointers, and come with
-//! the types that they need; of enumerations only the constants that are named are kept. No comment of the vendor's is taken
-//! over. `cargo xtask codegen bindings` collects the names and calls this.
+//! The names, one a line, are those that the crate's own code uses. Functions become types of function pointers, and come
+//! with the types that they need; of enumerations only the constants that are named are kept. No comment of the vendor's is
+//! taken over. `cargo xtask codegen bindings` collects the names and calls this.
 #![forbid(unsafe_code)]
 
 mod shape;
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
-use std::{env, io};
+use std::{env, fs};
 
 use bindgen::{Builder, EnumVariation, Formatter, RustEdition, RustTarget};
 
@@ -31,8 +31,7 @@ fn main() -> ExitCode {
 fn run() -> Result<String, Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let header = arguments.next().ok_or("give the header to read")?;
-    let mut list = String::new();
-    io::stdin().read_to_string(&mut list)?;
+    let list = fs::read_to_string(arguments.next().ok_or("give the file of names")?)?;
     let cufile = header.ends_with("cufile.h");
     let names: BTreeSet<&str> = list
         .lines()

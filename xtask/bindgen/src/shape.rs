@@ -49,9 +49,9 @@ pub(crate) fn shape(bindings: &str, names: &BTreeSet<&str>) -> syn::Result<Bindi
 /// `fn f(a: T) -> R` in an `extern` block becomes `type f = unsafe extern "C" fn(a: T) -> R`.
 fn pointer(function: &ForeignItemFn) -> String {
     let name = &function.sig.ident;
-    let inputs = &function.sig.inputs;
-    let output = &function.sig.output;
-    line(&quote!(pub type #name = unsafe extern "C" fn(#inputs) #output;))
+    let inputs = function.sig.inputs.to_token_stream();
+    let output = function.sig.output.to_token_stream();
+    format!("pub type {name} = unsafe extern \"C\" fn({inputs}) {output};\n")
 }
 
 /// The block with those constants that are named, or nothing where none is.

@@ -4,7 +4,7 @@ use super::Problem;
 use crate::workspace::Graph;
 
 /// Who may know whom, from the ground up. The picture of it is in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
@@ -17,9 +17,14 @@ const ARROWS: [(&str, &[&str]); 10] = [
     // The products see what a user sees.
     ("kvik-bench", &["kvik"]),
     ("kvik-cli", &["kvik", "kvik-bench", "kvik-fake-cuda"]),
-    // A library of the machine, which no crate of ours knows. Tests load it.
-    ("kvik-fake-cuda", &[]),
-    ("kvik-tests", &["kvik", "kvik-fake-cuda"]),
+    // Libraries of the machine, which no crate of ours knows. Tests load them.
+    ("kvik-fake-common", &[]),
+    ("kvik-fake-cuda", &["kvik-fake-common"]),
+    ("kvik-fake-cufile", &["kvik-fake-common"]),
+    (
+        "kvik-tests",
+        &["kvik", "kvik-fake-cuda", "kvik-fake-cufile"],
+    ),
     // For the page of settings.
     ("xtask", &["kvik-config"]),
 ];

@@ -42,7 +42,7 @@ fn check_file(file: &File) -> Vec<Problem> {
 ///
 /// Not a parser: it knows `//`, `/* */`, `"..."` over several lines, `r#"..."#` and character literals, which is what the
 /// searches here need.
-pub(super) fn code(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn code(text: &str) -> Vec<(usize, String)> {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

@@ -5,11 +5,14 @@ use std::ptr::NonNull;
 
 use kvik_sys::{Cuda, DevicePtr};
 
+use super::Spot;
 use super::context::Context;
 use super::driver::{driver, failed, refused, started};
 use super::raw_stream::RawStream;
 use super::stream::CopyStream;
+use crate::buffer::{IoBuf, IoBufMut};
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::target::{Source, Target};
 
 /// Bytes in the memory of a device, freed on drop.
 ///
@@ -133,15 +136,6 @@ impl DeviceBuffer {
         self.context.device()
     }
 
-    pub(crate) fn context(&self) -> Context {
-        self.context
-    }
-
-    /// The stream that it must not be touched before.
-    pub(crate) fn stream(&self) -> Option<RawStream> {
-        self.stream
-    }
-
     /// Copies `bytes` to its start, and waits for it.
     ///
     /// # Errors
@@ -222,6 +216,41 @@ impl DeviceBuffer {
     }
 }
 
+// SAFETY: the memory is the device's, at an address that moving the buffer does not change and only dropping it frees; its
+// bytes are whatever the device holds there.
+unsafe impl IoBuf for DeviceBuffer {
+    fn source(&self) -> Source<'_> {
+        self.into()
+    }
+}
+
+// SAFETY: as for `IoBuf`; no other buffer has the memory.
+unsafe impl IoBufMut for DeviceBuffer {
+    fn target(&mut self) -> Target<'_> {
+        self.into()
+    }
+}
+
+impl<'a> From<&'a mut DeviceBuffer> for Target<'a> {
+    fn from(buffer: &'a mut DeviceBuffer) -> Target<'a> {
+        let spot = Spot {
+            context: buffer.context,
+            stream: buffer.stream,
+        };
+        Target::on_device(spot, buffer.address, buffer.len)
+    }
+}
+
+impl<'a> From<&'a DeviceBuffer> for Source<'a> {
+    fn from(buffer: &'a DeviceBuffer) -> Source<'a> {
+        let spot = Spot {
+            context: buffer.context,
+            stream: buffer.stream,
+        };
+        Source::on_device(spot, buffer.address, buffer.len)
+    }
+}
+
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         // A child has nothing to free, nor has a context that was destroyed.
@@ -244,3 +273,7 @@ impl fmt::Debug for DeviceBuffer {
         )
     }
 }
+
+#[cfg(test)]
+#[path = "buffer_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicPtr;
 
 use kvik_sys::{CallError, CaptureMode, Cuda, CudaStatus, Device};
 
-use super::driver::{driver, failed, refused, started};
+use super::driver::{driver, failed, started};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::pool::shared_value;
 use crate::sync::{Mutex, lock};
@@ -124,6 +124,7 @@ impl Context {
         self.device
     }
 
+    #[cfg(test)]
     pub(super) fn handle(self) -> kvik_sys::Context {
         self.handle
     }
@@ -185,3 +186,7 @@ impl Drop for Entered {
 }
 
 static PRIMARIES: AtomicPtr<Mutex<Vec<Context>>> = AtomicPtr::new(ptr::null_mut());
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -23,6 +23,7 @@ impl Driver {
     }
 
     /// The version of CUDA that it supports, as `1000 * major + 10 * minor`.
+    #[allow(dead_code, reason = "for the probe, which is to tell it")]
     pub(crate) fn version(&self) -> i32 {
         self.version
     }
@@ -126,3 +127,7 @@ fn kind_of(status: CudaStatus) -> ErrorKind {
 static OUTCOME: AtomicPtr<Result<Driver>> = AtomicPtr::new(ptr::null_mut());
 /// One more than the generation of the process that was the first to ask; 0 until then.
 static OWNER: AtomicU64 = AtomicU64::new(0);
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

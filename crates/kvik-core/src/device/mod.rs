@@ -24,6 +24,8 @@
 mod buffer;
 mod context;
 mod driver;
+#[cfg(test)]
+mod fake;
 mod mark;
 mod pinned;
 mod pinned_buffer;
@@ -35,11 +37,19 @@ mod stream;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use context::{Context, Entered};
-pub(crate) use driver::{Driver, driver, failed};
 pub(crate) use mark::Mark;
 pub use pinned_buffer::PinnedBuffer;
-pub(crate) use pointer::{Located, Space, locate};
+pub(crate) use pointer::{Space, locate};
 pub use raw_stream::RawStream;
 pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
-pub(crate) use stream::CopyStream;
+pub(crate) use stream::{Copy, CopyStream};
+
+/// Where memory of a device is, and what must be done before it may be touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The context of its allocation.
+    pub(crate) context: Context,
+    /// The stream, besides the default one, whose work so far comes first.
+    pub(crate) stream: Option<RawStream>,
+}

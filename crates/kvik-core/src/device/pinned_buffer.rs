@@ -65,15 +65,15 @@ impl DerefMut for PinnedBuffer {
 
 // SAFETY: the bytes are a mapping of the buffer's own, which moving the buffer does not move and only dropping it unmaps.
 unsafe impl IoBuf for PinnedBuffer {
-    fn bytes(&self) -> &[u8] {
-        self
+    fn source(&self) -> Source<'_> {
+        Source::from(&self[..])
     }
 }
 
 // SAFETY: as for `IoBuf`; no other buffer has the mapping.
 unsafe impl IoBufMut for PinnedBuffer {
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self
+    fn target(&mut self) -> Target<'_> {
+        Target::from(&mut self[..])
     }
 }
 

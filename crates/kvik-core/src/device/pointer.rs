@@ -111,3 +111,7 @@ const ASKED: [PointerAttribute; 6] = [
     PointerAttribute::RANGE_START_ADDR,
     PointerAttribute::RANGE_SIZE,
 ];
+
+#[cfg(test)]
+#[path = "pointer_tests.rs"]
+mod tests;

@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use kvik_sys::{Cuda, CudaStatus, Stream};
 
 use super::context::Context;
-use super::driver::failed;
+use super::driver::{driver, failed};
+use super::mark::Mark;
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// A stream of the program's own, by the driver's handle.
@@ -53,6 +54,31 @@ impl RawStream {
         let handle = unsafe { cuda.stream_get_ctx(self.0) }
             .map_err(|status| failed(op, "cuStreamGetCtx", status))?;
         Context::find(handle)
+    }
+
+    /// Marks what has been queued on it so far, unless that is done; a default stream is that of `context`, which the caller
+    /// has entered.
+    ///
+    /// # Errors
+    /// `Misuse` if it records a graph, which goes on undisturbed.
+    pub(crate) fn queue(self, context: Context) -> Result<Option<Mark>> {
+        let cuda = driver()?.cuda();
+        self.refuse_capture(cuda, Op::Copy)?;
+        // SAFETY: `from_raw` was promised that the stream is there.
+        let is_done = unsafe { cuda.stream_query(self.0) };
+        // The usual case, and cheaper than an event.
+        if is_done.map_err(|status| failed(Op::Copy, "cuStreamQuery", status))? {
+            return Ok(None);
+        }
+        let own = match self.is_default() {
+            true => context,
+            false => self.context(cuda, Op::Copy)?,
+        };
+        let _entered = match own == context {
+            true => None,
+            false => Some(own.enter()?),
+        };
+        Mark::set(own, self.0).map(Some)
     }
 
     /// Refuses a stream that records a graph, without disturbing the recording.

@@ -200,14 +200,19 @@ impl Budget {
 
 impl State {
     fn take(&mut self, len: usize, limit: u64) -> Option<Loan> {
-        let fits = |block: &Pinned| block.len() >= len && block.len() / 2 <= len;
+        let lent = self.lent_bytes;
+        // The first one is lent in any case, or nobody would ever give one back.
+        let may_lend = |bytes: u64| {
+            let after = lent.checked_add(bytes)?;
+            (after <= limit || lent == 0).then_some(after)
+        };
+        let fits = |block: &Pinned| {
+            let suits = block.len() >= len && block.len() / 2 <= len;
+            suits && may_lend(footprint(block.len())).is_some()
+        };
         let found = self.kept.iter().rposition(|(block, _)| fits(block));
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
-        let after = self.lent_bytes.checked_add(wanted)?;
-        // The first one is lent in any case, or nobody would ever give one back.
-        if after > limit && self.lent_bytes > 0 {
-            return None;
-        }
+        let after = may_lend(wanted)?;
         self.lent_bytes = after;
         if let Some(at) = found {
             self.kept_bytes -= wanted;
@@ -215,7 +220,7 @@ impl State {
         }
         // Blocks of other sizes make room, the longest unused first.
         let mut displaced = Vec::new();
-        while after + self.kept_bytes > limit && !self.kept.is_empty() {
+        while after.saturating_add(self.kept_bytes) > limit && !self.kept.is_empty() {
             displaced.push(self.drop_oldest());
         }
         Some(Loan::New(displaced))

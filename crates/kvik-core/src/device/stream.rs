@@ -21,6 +21,14 @@ pub(crate) struct CopyStream {
     lists: RefCell<Lists>,
 }
 
+/// A piece of memory on the device and one of the host, between which bytes are copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    pub(crate) device: u64,
+    pub(crate) host: NonNull<u8>,
+    pub(crate) len: usize,
+}
+
 /// What a batch is made of, kept for the memory it has.
 #[derive(Default)]
 struct Lists {
@@ -63,23 +71,15 @@ impl CopyStream {
     /// # Errors
     /// `Misuse` if it records a graph, which goes on undisturbed.
     pub(crate) fn follow(&self, stream: RawStream) -> Result<()> {
-        let cuda = driver()?.cuda();
-        stream.refuse_capture(cuda, Op::Copy)?;
-        // SAFETY: `RawStream::from_raw` was promised that the stream is there.
-        let is_done = unsafe { cuda.stream_query(stream.stream()) };
-        // The usual case, and cheaper than an event.
-        if is_done.map_err(|status| failed(Op::Copy, "cuStreamQuery", status))? {
-            return Ok(());
+        match stream.queue(self.context)? {
+            Some(mark) => self.wait_for(&mark),
+            None => Ok(()),
         }
-        let context = match stream.is_default() {
-            true => self.context,
-            false => stream.context(cuda, Op::Copy)?,
-        };
-        let _entered = match context == self.context {
-            true => None,
-            false => Some(context.enter()?),
-        };
-        let mark = Mark::set(context, stream.stream())?;
+    }
+
+    /// What is queued here from now on waits, on the device, until a mark is passed.
+    pub(crate) fn wait_for(&self, mark: &Mark) -> Result<()> {
+        let cuda = driver()?.cuda();
         // SAFETY: stream and event are ours; they may be of two contexts. The driver notes the event's state during the call,
         // so that it may be set anew afterwards.
         unsafe { cuda.stream_wait_event(self.stream, mark.event()) }
@@ -115,44 +115,48 @@ impl CopyStream {
             .map_err(|status| failed(Op::Copy, "cuMemcpyDtoHAsync", status))
     }
 
-    /// Queues many copies to the device, each from an address of the host with a length, in one call of the driver where it
+    /// Queues many copies to the device in one call of the driver where it
     /// can do that. They run in no order among each other. After an error some of them may be under way.
     ///
     /// # Safety
     /// As for [`to_device`](CopyStream::to_device), for each; the memory of the host is pinned, and no two copies overlap.
-    pub(crate) unsafe fn batch_to_device(
-        &self,
-        copies: &[(u64, NonNull<u8>, usize)],
-    ) -> Result<()> {
-        let pairs = copies
-            .iter()
-            .map(|&(to, from, len)| (DevicePtr::new(to), DevicePtr::of_host(from.as_ptr()), len));
+    pub(crate) unsafe fn batch_to_device(&self, copies: &[Copy]) -> Result<()> {
+        let pairs = copies.iter().map(|copy| {
+            (
+                DevicePtr::new(copy.device),
+                DevicePtr::of_host(copy.host.as_ptr()),
+                copy.len,
+            )
+        });
         // SAFETY: the caller's promise.
         if unsafe { self.batch(pairs) }? {
             return Ok(());
         }
-        copies.iter().try_for_each(|&(to, from, len)| {
+        copies.iter().try_for_each(|copy| {
             // SAFETY: the caller's promise.
-            unsafe { self.to_device(to, from, len) }
+            unsafe { self.to_device(copy.device, copy.host, copy.len) }
         })
     }
 
-    /// Queues many copies from the device, each to an address of the host, as
-    /// [`batch_to_device`](CopyStream::batch_to_device).
+    /// Queues many copies from the device, as [`batch_to_device`](CopyStream::batch_to_device).
     ///
     /// # Safety
     /// As for [`to_host`](CopyStream::to_host), for each; the memory of the host is pinned, and no two copies overlap.
-    pub(crate) unsafe fn batch_to_host(&self, copies: &[(NonNull<u8>, u64, usize)]) -> Result<()> {
-        let pairs = copies
-            .iter()
-            .map(|&(to, from, len)| (DevicePtr::of_host(to.as_ptr()), DevicePtr::new(from), len));
+    pub(crate) unsafe fn batch_to_host(&self, copies: &[Copy]) -> Result<()> {
+        let pairs = copies.iter().map(|copy| {
+            (
+                DevicePtr::of_host(copy.host.as_ptr()),
+                DevicePtr::new(copy.device),
+                copy.len,
+            )
+        });
         // SAFETY: the caller's promise.
         if unsafe { self.batch(pairs) }? {
             return Ok(());
         }
-        copies.iter().try_for_each(|&(to, from, len)| {
+        copies.iter().try_for_each(|copy| {
             // SAFETY: the caller's promise.
-            unsafe { self.to_host(to, from, len) }
+            unsafe { self.to_host(copy.host, copy.device, copy.len) }
         })
     }
 
@@ -242,3 +246,7 @@ static STREAMS: AtomicPtr<Store<(Stream, Lists)>> = AtomicPtr::new(ptr::null_mut
 fn streams() -> &'static Store<(Stream, Lists)> {
     shared_value(&STREAMS, Store::new)
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

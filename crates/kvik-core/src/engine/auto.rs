@@ -160,7 +160,7 @@ const SMALL: usize = 256 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Target;
+    use crate::target::filling;
     use std::os::unix::fs::FileExt;
 
     #[test]
@@ -180,8 +180,7 @@ mod tests {
             let offset = [0, 1, 4097][round % 3];
             let shift = [0, 16, 1000][round / 3 % 3];
             bytes.fill(0xee);
-            let mut target = Target::from(&mut bytes[shift..]);
-            let mut window = target.window();
+            let mut window = filling(&mut bytes[shift..]);
             reader
                 .fill(&engine.file, &mut window, offset as u64)
                 .unwrap();

@@ -36,6 +36,10 @@ where
         usize::from(self.finished.is_some())
     }
 
+    fn finished(&self) -> usize {
+        self.in_flight()
+    }
+
     fn start(&mut self, task: Task, window: Window<'w>) {
         let offset = task.range.start;
         let completion = match window {
@@ -57,6 +61,7 @@ where
                     error,
                 }
             }
+            Window::Device(window) => Completion::not_on_host(task, window),
         };
         self.finished = Some(completion);
     }

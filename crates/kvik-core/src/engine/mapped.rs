@@ -181,7 +181,7 @@ mod tests {
             index: 0,
             range: offset..offset + len as u64,
         };
-        lane.start(task, Window::Fill(target.window()));
+        lane.start(task, Window::Fill(target.window().unwrap()));
         let mut done = Vec::new();
         lane.poll(&mut done);
         let completion = done.pop().unwrap();
@@ -233,7 +233,7 @@ mod tests {
         let file = file_of(&numbers(5000));
         let mut bytes = [0; 6000];
         let mut target = Target::from(&mut bytes);
-        let mut window = target.window();
+        let mut window = target.window().unwrap();
         assert!(matches!(
             fill_mapped(&file, &mut window, 0),
             Ok(Progress::Filled)

@@ -12,16 +12,17 @@ mod mapped;
 mod or_else;
 pub(crate) mod posix;
 mod scratch;
+pub(crate) mod staged;
 pub(crate) mod uring;
 
 use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
-use kvik_stats::Backend;
+use kvik_stats::{Backend, Direction};
 
-use crate::corridor::{Task, Window};
-use crate::error::Result;
+use crate::corridor::{DeviceWindow, Task, Window};
+use crate::error::{Error, ErrorKind, Op, Result};
 use or_else::OrElse;
 use uring::Uring;
 
@@ -106,6 +107,11 @@ pub trait Engine: Send + Sync + 'static {
     /// What the engine needs for a lane is not to be had: memory, a ring, a connection.
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>>;
 
+    /// The longest task in bytes that its lanes take.
+    fn largest(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Whether its lanes fill windows of several stretches of memory
     /// ([`FillWindow::is_scattered`](crate::corridor::FillWindow::is_scattered)), by nothing but
     /// [`put`](crate::corridor::FillWindow::put) and `pread`. Others are never given one.
@@ -123,6 +129,12 @@ pub trait Lane<'w> {
 
     /// How many tasks were started and not yet handed back by `poll`.
     fn in_flight(&self) -> usize;
+
+    /// How many tasks, at least, the next `poll` hands back without waiting. An engine for which a task is one blocking
+    /// call says 1 after `start`: so that the bytes can go on to a device while the next task is read.
+    fn finished(&self) -> usize {
+        0
+    }
 
     /// Starts `task` on its window. There is room, and the window is as long as the task.
     fn start(&mut self, task: Task, window: Window<'w>);
@@ -143,4 +155,22 @@ pub struct Completion<'w> {
     pub moved: usize,
     /// What stopped the task; the transfer adds operation, place and range.
     pub error: Option<crate::Error>,
+}
+
+impl<'w> Completion<'w> {
+    /// The answer of an engine that moves bytes of the host's memory alone to a window of a device. Doors do not hand it
+    /// one.
+    pub(crate) fn not_on_host(task: Task, window: DeviceWindow<'w>) -> Completion<'w> {
+        let op = match window.direction() {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+        };
+        let why = "an engine for host memory was given memory of a device";
+        Completion {
+            task,
+            window: Window::Device(window),
+            moved: 0,
+            error: Some(Error::new(ErrorKind::Internal, op, why)),
+        }
+    }
 }

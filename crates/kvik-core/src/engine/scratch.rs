@@ -16,7 +16,7 @@ use super::posix;
 use super::{Engine, Lane};
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
-use crate::target::Target;
+use crate::target::filling;
 
 /// `pread` through a scratch, on one descriptor.
 #[derive(Debug)]
@@ -73,8 +73,7 @@ impl Borrowed {
             let len = place.len().min(window.remaining());
             let place = &mut place[..len];
 
-            let mut target = Target::from(&mut *place);
-            let mut landing = target.window();
+            let mut landing = filling(&mut *place);
             let outcome = posix::fill(file, &mut landing, at);
             let filled = landing.filled();
             window.put_streaming(&place[..filled]);
@@ -147,8 +146,7 @@ mod tests {
                 3 * SIZE + 100,
             ] {
                 let mut bytes = vec![0xee; len + 1];
-                let mut target = Target::from(&mut bytes[..len]);
-                let mut window = target.window();
+                let mut window = filling(&mut bytes[..len]);
                 scratch.fill(&file, &mut window, offset as u64).unwrap();
                 let there = len.min(content.len() - offset);
                 assert_eq!(window.filled(), there, "{len} bytes at {offset}");
@@ -198,10 +196,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = File::open(folder.path()).unwrap();
         let mut bytes = [0; 10];
-        let mut target = Target::from(&mut bytes);
         let error = Borrowed::take()
             .unwrap()
-            .fill(&file, &mut target.window(), 0)
+            .fill(&file, &mut filling(&mut bytes), 0)
             .unwrap_err();
         assert_eq!(error.os_error(), Some(libc::EISDIR));
     }

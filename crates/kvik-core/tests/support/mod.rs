@@ -123,8 +123,11 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
 
 /// A call on `engine` with a pool of its own.
 pub(crate) fn call(engine: Scripted, threads: usize, task_size: u64) -> Call {
+    let engine: Arc<dyn Engine> = Arc::new(engine);
     Call {
-        engine: Arc::new(engine),
+        for_device: Arc::clone(&engine),
+        bounce_buffer_size: 16 << 20,
+        engine,
         pool: ThreadPool::new("test"),
         threads,
         task_size,

@@ -34,13 +34,13 @@ impl Cuda {
     /// Queues many copies between addresses that the driver knows. They run in no order among each other, and read their
     /// sources in the order of the stream.
     ///
-    /// The three slices are parallel: copy `i` moves `sizes[i]` bytes from `from[i]` to `to[i]`. The driver takes a batch only
-    /// on a stream other than the default one, and refuses an empty batch.
+    /// The three slices are parallel: copy `i` moves `sizes[i]` bytes from `from[i]` to `to[i]`.
     ///
     /// # Errors
     ///
     /// The driver's status, of this call or of work before it; where there is one, any of the copies may have been queued.
-    /// `INVALID_VALUE` too where the slices differ in length. [`CallError::Unsupported`] before CUDA 12.8.
+    /// Drivers answer `INVALID_VALUE` to a batch of no copies, to a copy of no bytes, and on the legacy default stream; so
+    /// does this call where the slices differ in length. [`CallError::Unsupported`] before CUDA 12.8.
     ///
     /// # Safety
     ///

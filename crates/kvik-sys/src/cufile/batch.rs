@@ -1,6 +1,7 @@
 //! Batches: many reads and writes submitted at once and collected as they are done.
 
 use std::ffi::{c_uint, c_void};
+use std::fmt;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
@@ -96,6 +97,16 @@ impl BatchRequest {
     }
 }
 
+impl fmt::Debug for BatchRequest {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let write = self.0.opcode == CUfileOpcode_t::CUFILE_WRITE;
+        to.debug_struct(if write { "BatchWrite" } else { "BatchRead" })
+            .field("handle", &self.0.fh)
+            .field("cookie", &self.0.cookie.addr())
+            .finish_non_exhaustive()
+    }
+}
+
 impl BatchEvent {
     /// No event: what an array is filled with before events are written to it.
     pub const EMPTY: Self = Self(CUfileIOEvents_t {
@@ -121,6 +132,16 @@ impl BatchEvent {
     /// The file system's errno, or cuFile's status.
     pub fn count(&self) -> Result<usize, CuFileFailure> {
         CuFileFailure::split(self.0.ret.cast_signed(), None)
+    }
+}
+
+impl fmt::Debug for BatchEvent {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("BatchEvent")
+            .field("cookie", &self.cookie())
+            .field("state", &self.state())
+            .field("count", &self.count())
+            .finish()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Written by `cargo xtask codegen bindings`; change the names that the crate uses, and run it again.
+//! Written by `cargo xtask codegen bindings`: of the vendor's header, what the names that this crate uses lead to.
 
 use libc::timespec;
 

@@ -24,10 +24,11 @@ fn top() -> Option<Handle> {
     STACK.with_borrow(|stack| stack.last().copied())
 }
 
-fn exists(handle: Handle) -> Answer {
+/// As with the real driver, one that was destroyed can be made current; what is called in it then fails.
+fn existed(handle: Handle) -> Answer {
     let world = world();
-    let alive = world.contexts.get(&handle).is_some_and(|it| it.alive);
-    if alive { Ok(()) } else { Err(INVALID_CONTEXT) }
+    let known = world.contexts.get(&handle);
+    known.map(drop).ok_or(INVALID_CONTEXT)
 }
 
 driver! { ENTRIES:
@@ -39,9 +40,7 @@ driver! { ENTRIES:
         place.primary = primary;
         place.retained += 1;
         let id = world.id();
-        if let Some(context) = world.contexts.get_mut(&primary)
-            && !context.alive
-        {
+        if let Some(context) = world.contexts.get_mut(&primary).filter(|it| !it.alive) {
             context.alive = true;
             context.id = id;
         }
@@ -57,11 +56,8 @@ driver! { ENTRIES:
         };
         let primary = place.primary;
         if left == 0 {
-            // Its work is waited for. What breaks meanwhile ends with it.
-            match queue::drain(world, primary) {
-                Ok(still) => world = still,
-                Err(_) => world = crate::world::world(),
-            }
+            // Its work is waited for.
+            world = queue::settle(world, primary);
             world.end_context(primary);
         }
         world.device(device)?.retained = left;
@@ -87,6 +83,16 @@ driver! { ENTRIES:
         create(context, device)
     }
 
+    ready fn cuCtxCreate_v3(
+        context: Out<Handle>,
+        _params: usize,
+        _count: c_int,
+        _flags: c_uint,
+        device: c_int,
+    ) {
+        create(context, device)
+    }
+
     ready fn cuCtxCreate_v4(context: Out<Handle>, _params: usize, _flags: c_uint, device: c_int) {
         create(context, device)
     }
@@ -99,10 +105,7 @@ driver! { ENTRIES:
             world.fault("cuCtxDestroy of what is no context of cuCtxCreate".to_owned());
             return Err(INVALID_CONTEXT);
         }
-        match queue::drain(world, context) {
-            Ok(still) => world = still,
-            Err(_) => world = crate::world::world(),
-        }
+        world = queue::settle(world, context);
         world.end_context(context);
         STACK.with_borrow_mut(|stack| {
             if stack.last() == Some(&context) {
@@ -118,7 +121,7 @@ driver! { ENTRIES:
 
     ready fn cuCtxSetCurrent(context: Handle) {
         if context != 0 {
-            exists(context)?;
+            existed(context)?;
         }
         STACK.with_borrow_mut(|stack| {
             stack.pop();
@@ -128,7 +131,7 @@ driver! { ENTRIES:
     }
 
     ready fn cuCtxPushCurrent_v2(context: Handle) {
-        exists(context)?;
+        existed(context)?;
         STACK.with_borrow_mut(|stack| stack.push(context));
         Ok(())
     }

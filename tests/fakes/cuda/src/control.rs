@@ -1,13 +1,14 @@
 //! `fake_cuda_*`: how tests tell the fake what to do, and look at what was done. tests/src/fake.rs wraps them.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use crate::abi::{Answer, Code, Handle, Out, SUCCESS, Text, hand_out};
+use crate::entry::RULES;
 use crate::place::{Expected, Place};
-use crate::queue;
-use crate::world::{Kind, World, changed, world};
-use crate::{context, inject};
+use crate::queue::{self, Work};
+use crate::world::{self, Kind, World, changed, world};
+use crate::{capture, context};
 
 /// Exports controls. Numbers and texts go in, a number comes out.
 macro_rules! controls {
@@ -65,8 +66,7 @@ controls! {
     /// What `stream` says when asked whether it is capturing.
     fn fake_cuda_set_capturing(stream: Handle, status: c_int) -> Code {
         with_stream(stream, |world, stream| {
-            world.stream(stream)?.capturing = status;
-            Ok(())
+            capture::pretend(world, stream, status)
         })
     }
 
@@ -76,31 +76,31 @@ controls! {
         status(context::current(&world).map(|current| world.break_context(current, code)))
     }
 
-    /// Adds rules for failures (inject.rs). Returns 1 where `rules` cannot be read.
+    /// Adds rules for failures (kvik-fake-common). Returns 1 where `rules` cannot be read.
     fn fake_cuda_fail(rules: Text) -> Code {
-        c_int::from(!rules.read().is_ok_and(|rules| inject::add(&rules)))
+        c_int::from(!rules.read().is_ok_and(|rules| RULES.add(&rules)))
     }
 
     /// Forgets all rules.
     fn fake_cuda_fail_clear() -> Code {
-        inject::clear();
+        RULES.clear();
         SUCCESS
     }
 
     /// How often `name` was called; `*` for all calls together.
     fn fake_cuda_calls(name: Text) -> u64 {
-        name.read().map_or(0, |name| inject::calls(&name))
+        name.read().map_or(0, |name| RULES.calls(&name))
     }
 
     /// Starts the log, or empties it.
     fn fake_cuda_log_start() -> Code {
-        inject::start_log();
+        RULES.start_log();
         SUCCESS
     }
 
     /// Writes the log to `to`, cut to `len` bytes with the zero that ends it; returns how long it is.
     fn fake_cuda_log(to: Out<u8>, len: usize) -> usize {
-        hand_out(&inject::log(), to, len)
+        hand_out(&RULES.log(), to, len)
     }
 
     /// How many faults there were.
@@ -116,6 +116,18 @@ controls! {
     /// Copies on a stream of another device than that of the memory.
     fn fake_cuda_strays() -> u64 {
         world().strays
+    }
+
+    /// Whether `cuInit` was called and succeeded, in this process.
+    fn fake_cuda_is_initialised() -> c_int {
+        c_int::from(world::is_initialised())
+    }
+
+    /// `cuLaunchHostFunc` for other fakes, which is not counted.
+    fn fake_cuda_launch(stream: Handle, call: extern "C" fn(*mut c_void), data: usize) -> Code {
+        with_stream(stream, |world, stream| {
+            queue::submit(world, stream, Work::Call(call, data)).map(drop)
+        })
     }
 
     /// Where the CPU finds `len` bytes at `at`, an address of the device or any other.

@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+use kvik_fake_common::{Rules, Verdict};
 
 use crate::abi::{Answer, Code, NOT_INITIALIZED, NOT_PERMITTED, SUCCESS, UNKNOWN};
-use crate::inject::{self, Verdict};
-use crate::world;
+use crate::{capture, world};
 
 /// Exports calls of the driver. `any fn` may come before `cuInit`; `fn` may not. The table of what was exported is for
 /// `cuGetProcAddress`.
@@ -30,6 +32,9 @@ macro_rules! driver {
 }
 pub(crate) use driver;
 
+/// What becomes of calls. Not part of the world: a call is counted before it waits for anything.
+pub(crate) static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::from_variable("FAKE_CUDA_FAIL"));
+
 /// When a call is allowed.
 #[expect(non_camel_case_types, reason = "they read as keywords of `driver!`")]
 pub(crate) enum When {
@@ -51,8 +56,9 @@ pub(crate) fn enter(name: &'static str, when: When, body: impl FnOnce() -> Answe
 
 fn guarded(name: &'static str, when: When, body: impl FnOnce() -> Answer) -> Code {
     LATE.set(None);
-    match inject::verdict(name) {
-        Verdict::Pass => {}
+    match RULES.verdict(name) {
+        // No call of the driver moves less than it was asked to.
+        Verdict::Pass | Verdict::Short | Verdict::Zero => {}
         Verdict::Fail(code) => return code,
         Verdict::Late(code) => LATE.set(Some(code)),
     }
@@ -62,6 +68,9 @@ fn guarded(name: &'static str, when: When, body: impl FnOnce() -> Answer) -> Cod
     }
     if matches!(when, When::ready) && !world::is_initialised() {
         return NOT_INITIALIZED;
+    }
+    if let Err(code) = capture::check(name) {
+        return code;
     }
     body().err().unwrap_or(SUCCESS)
 }

@@ -7,7 +7,6 @@ use crate::abi::{Answer, Handle, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out};
 use crate::context;
 use crate::entry::driver;
 use crate::queue::{self, Work};
-use crate::stream::unsafe_while_capturing;
 use crate::world::{World, world};
 
 pub(crate) struct Event {
@@ -57,7 +56,6 @@ driver! { ENTRIES:
 
     ready fn cuEventQuery(event: Handle) {
         let mut world = world();
-        unsafe_while_capturing(&mut world)?;
         let of = world.event(event)?;
         let (context, recorded) = (of.context, of.recorded);
         world.context(context)?;

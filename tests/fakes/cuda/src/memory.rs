@@ -12,7 +12,6 @@ use crate::context;
 use crate::entry::driver;
 use crate::queue::{self, Work};
 use crate::space::Piece;
-use crate::stream::unsafe_while_capturing;
 use crate::world::{Allocation, Kind, World, world};
 
 driver! { ENTRIES:
@@ -86,7 +85,6 @@ driver! { ENTRIES:
 
     ready fn cuMemHostRegister_v2(address: usize, size: usize, _flags: c_uint) {
         let mut world = world();
-        unsafe_while_capturing(&mut world)?;
         let current = context::current(&world)?;
         let end = address.checked_add(size).ok_or(INVALID_VALUE)?;
         if address == 0 || size == 0 {
@@ -200,21 +198,22 @@ fn allocate(world: &mut World, kind: Kind, size: usize, context: Handle) -> Answ
     Ok(start)
 }
 
-/// Frees memory of the given kinds, after all work of its context: as in the real driver, this blocks behind a stream that waits.
+/// Frees memory of the given kinds, with or without a current context, after all work of its context: as in the real driver, this blocks behind a stream that waits.
 fn free(call: &str, address: usize, kinds: &[Kind]) -> Answer {
     let mut world = world();
-    let current = context::current(&world)?;
     let known = world.allocations.get(&address);
     let Some(known) = known.filter(|it| kinds.contains(&it.kind)) else {
         world.fault(format!("{call} of {address:#x}, which is none of its kind"));
         return Err(INVALID_VALUE);
     };
-    let context = if known.context == 0 {
-        current
-    } else {
-        known.context
+    // Memory of a pool has no context: then the one of the caller is waited for, if there is one.
+    let context = match known.context {
+        0 => context::current(&world).ok(),
+        of => Some(of),
     };
-    let mut world = queue::drain(world, context)?;
+    if let Some(context) = context {
+        world = queue::drain(world, context)?;
+    }
     world.forget(address);
     Ok(())
 }

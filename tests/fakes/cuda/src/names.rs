@@ -20,7 +20,7 @@ driver! { ENTRIES:
     }
 }
 
-const NAMES: [(c_int, &CStr, &CStr); 25] = [
+const NAMES: [(c_int, &CStr, &CStr); 26] = [
     (0, c"CUDA_SUCCESS", c"no error"),
     (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
     (2, c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
@@ -100,6 +100,11 @@ const NAMES: [(c_int, &CStr, &CStr); 25] = [
         900,
         c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
         c"operation not permitted when stream is capturing",
+    ),
+    (
+        906,
+        c"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+        c"operation would make the legacy stream depend on a capturing blocking stream",
     ),
     (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
 ];

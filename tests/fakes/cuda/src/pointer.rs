@@ -26,8 +26,9 @@ driver! { ENTRIES:
         let places = data.read(count)?;
         for (attribute, place) in attributes.into_iter().zip(places) {
             let width = width_of(attribute)?;
-            // Here what is unknown is no error: it is zero.
-            let value = value_of(attribute, address).unwrap_or(0);
+            // Here what is unknown is no error: it is zero, or the ordinal of no device.
+            let unknown = if attribute == DEVICE_ORDINAL { NO_ORDINAL } else { 0 };
+            let value = value_of(attribute, address).unwrap_or(unknown);
             width.of(value).store(place)?;
         }
         Ok(())
@@ -121,6 +122,9 @@ fn value_of(attribute: c_int, address: usize) -> Answer<u64> {
 fn is_for_host(known: &Allocation) -> bool {
     !known.is_device() || known.kind == Kind::Managed
 }
+
+/// -2 in 32 bits.
+const NO_ORDINAL: u64 = 0xFFFF_FFFE;
 
 const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;

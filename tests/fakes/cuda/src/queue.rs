@@ -13,7 +13,7 @@ use crate::abi::{
 };
 use crate::place::Place;
 use crate::world::{World, changed, wait, world};
-use crate::{context, entry};
+use crate::{capture, context, entry};
 
 pub(crate) struct Stream {
     pub(crate) context: Handle,
@@ -84,14 +84,16 @@ impl Stream {
 }
 
 /// The stream that an argument means, in a context that works: 0 and 1 are the default stream of the current context, 2 is
-/// that of this thread in it.
+/// that of this thread in it. A stream that is named brings its context along, so no current one is needed.
 pub(crate) fn meant(world: &mut World, argument: Handle) -> Answer<Handle> {
-    let current = context::current(world)?;
-    match argument {
-        0 | 1 => Ok(world.context(current)?.default_stream),
-        2 => Ok(of_this_thread(world, current)),
-        named => world.stream(named).map(|_| named),
+    if argument > 2 {
+        return world.stream(argument).map(|_| argument);
     }
+    let current = context::current(world)?;
+    if argument == 2 {
+        return Ok(of_this_thread(world, current));
+    }
+    Ok(world.context(current)?.default_stream)
 }
 
 /// Queues work; the answer is how far the stream has come when it is done.
@@ -105,8 +107,9 @@ pub(crate) fn submit(world: &mut World, handle: Handle, work: Work) -> Answer<u6
     if let Work::Wait(stream, seq) = work {
         waits.push((stream, seq));
     }
+    capture::check_default(world, handle)?;
     let stream = world.stream(handle)?;
-    if stream.capturing != 0 {
+    if stream.capturing != capture::NONE {
         world.fault("work was queued on a stream that is capturing".to_owned());
         return Err(STREAM_CAPTURE_UNSUPPORTED);
     }
@@ -162,6 +165,18 @@ pub(crate) fn drain(
     }
     world.context(context)?;
     Ok(world)
+}
+
+/// Waits until nothing of a context is on its way, also where it is spoilt: its streams then pass over what is left.
+pub(crate) fn settle(
+    mut world: MutexGuard<'static, World>,
+    context: Handle,
+) -> MutexGuard<'static, World> {
+    let busy = |stream: &Stream| stream.context == context && !stream.is_idle();
+    while world.streams.values().any(busy) {
+        world = wait(world);
+    }
+    world
 }
 
 /// The rule of the default stream: it waits for what the blocking streams of its context were given before, and they for it.

@@ -1,17 +1,15 @@
 //! Streams, as callers see them.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{
-    Answer, Handle, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, STREAM_CAPTURE_IMPLICIT,
-    STREAM_CAPTURE_UNSUPPORTED,
+    Answer, Handle, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, STREAM_CAPTURE_UNSUPPORTED,
 };
-use crate::context;
 use crate::entry::driver;
 use crate::place::{Expected, Place};
 use crate::queue::{self, Stream, Work};
 use crate::world::{World, changed, world};
+use crate::{capture, context};
 
 driver! { ENTRIES:
     ready fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
@@ -49,8 +47,6 @@ driver! { ENTRIES:
     ready fn cuStreamQuery(stream: Handle) {
         let mut world = world();
         let stream = queue::meant(&mut world, stream)?;
-        touch_default(&mut world, stream, Touch::Question)?;
-        unsafe_while_capturing(&mut world)?;
         if checked(&mut world, stream)?.is_idle() { Ok(()) } else { Err(NOT_READY) }
     }
 
@@ -81,14 +77,7 @@ driver! { ENTRIES:
     ready fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>) {
         let mut world = world();
         let stream = queue::meant(&mut world, stream)?;
-        touch_default(&mut world, stream, Touch::Look)?;
-        status.set(world.stream(stream)?.capturing)
-    }
-
-    ready fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) {
-        let before = MODE.get();
-        MODE.set(mode.exchange(before)?);
-        Ok(())
+        status.set(capture::status(&mut world, stream)?)
     }
 
     ready fn cuStreamWaitValue32(stream: Handle, word: usize, value: u32, flags: c_uint) {
@@ -130,63 +119,11 @@ fn create(stream: Out<Handle>, flags: c_uint) -> Answer {
     stream.set(handle)
 }
 
-thread_local! {
-    /// What this thread may do while a stream captures; 0 is the strictest, and threads begin with it.
-    static MODE: Cell<c_int> = const { Cell::new(0) };
-}
-
-/// For calls that may do harm while a stream captures: a thread that has not asked for leave ends all captures with them.
-pub(crate) fn unsafe_while_capturing(world: &mut World) -> Answer {
-    if MODE.get() != 0 {
-        return Ok(());
-    }
-    match end_captures(world, |stream| stream.capturing == 1) {
-        0 => Ok(()),
-        _ => Err(STREAM_CAPTURE_UNSUPPORTED),
-    }
-}
-
-/// How a call concerns itself with a stream.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Touch {
-    Look,
-    Question,
-}
-
-/// While a blocking stream captures, nobody may ask anything about the default stream of its context; only a look, whether it
-/// captures itself, does no harm.
-fn touch_default(world: &mut World, stream: Handle, how: Touch) -> Answer {
-    let context = queue::context_of(world, stream)?;
-    if world.context(context)?.default_stream != stream {
-        return Ok(());
-    }
-    let concerned =
-        |other: &Stream| other.context == context && other.blocking && other.capturing == 1;
-    let found = match how {
-        Touch::Look => world
-            .streams
-            .values()
-            .filter(|other| concerned(other))
-            .count(),
-        Touch::Question => end_captures(world, concerned),
-    };
-    if found == 0 {
-        Ok(())
-    } else {
-        Err(STREAM_CAPTURE_IMPLICIT)
-    }
-}
-
-/// Invalidates captures; returns how many.
-fn end_captures(world: &mut World, which: impl Fn(&Stream) -> bool) -> usize {
-    let concerned = world.streams.values_mut().filter(|stream| which(stream));
-    concerned.map(|stream| stream.capturing = 2).count()
-}
-
 /// A stream about which a question is allowed: not while it is capturing.
 fn checked(world: &mut World, stream: Handle) -> Answer<&mut Stream> {
+    capture::check_default(world, stream)?;
     let stream = world.stream(stream)?;
-    if stream.capturing == 0 {
+    if stream.capturing == capture::NONE {
         Ok(stream)
     } else {
         Err(STREAM_CAPTURE_UNSUPPORTED)

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kvik_fake_common::number;
+
 use crate::abi::{
     Answer, CONTEXT_IS_DESTROYED, Code, Handle, INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE,
 };
 use crate::event::Event;
 use crate::queue::Stream;
-use crate::settings;
 use crate::space::Piece;
 
 pub(crate) struct World {
@@ -46,9 +47,9 @@ pub(crate) struct Device {
 
 pub(crate) struct Context {
     pub(crate) device: i32,
-    pub(crate) alive: bool,
-    /// Another one for each life of a primary context.
+    /// What `cuCtxGetId` says: another one each time a primary context comes back.
     pub(crate) id: u64,
+    pub(crate) alive: bool,
     /// An error that spoils the context: every later call in it returns it.
     pub(crate) broken: Option<Code>,
     /// The default stream that all threads share.
@@ -136,17 +137,17 @@ impl World {
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             settings: Settings {
-                version: settings::number("FAKE_CUDA_VERSION", 13000),
-                init: settings::number("FAKE_CUDA_INIT", 0),
-                memory: settings::number("FAKE_CUDA_MEMORY", 16 << 30),
-                delay: Duration::from_micros(settings::number("FAKE_CUDA_DELAY_US", 0)),
+                version: number("FAKE_CUDA_VERSION", 13000),
+                init: number("FAKE_CUDA_INIT", 0),
+                memory: number("FAKE_CUDA_MEMORY", 16 << 30),
+                delay: Duration::from_micros(number("FAKE_CUDA_DELAY_US", 0)),
                 held: false,
             },
             faults: Vec::new(),
             strays: 0,
             handles: 0,
         };
-        world.set_devices(settings::number("FAKE_CUDA_DEVICES", 2));
+        world.set_devices(number("FAKE_CUDA_DEVICES", 2));
         world
     }
 
@@ -201,16 +202,16 @@ impl World {
     pub(crate) fn add_context(&mut self, device: i32) -> Handle {
         let context = self.handle();
         let default_stream = self.handle();
+        let id = self.id();
         let blocking = true;
         let stream = Stream::new(context, blocking);
         self.streams.insert(default_stream, stream);
-        let id = self.id();
         self.contexts.insert(
             context,
             Context {
                 device,
-                alive: true,
                 id,
+                alive: true,
                 broken: None,
                 default_stream,
             },

@@ -54,6 +54,10 @@ impl<'w> Job<'w> {
                 let memory = NonNull::from(*bytes).cast();
                 (Direction::Write, task.range.start, memory, bytes.len())
             }
+            // The lane has refused it.
+            Window::Device(window) => {
+                (window.direction(), task.range.start, NonNull::dangling(), 0)
+            }
         };
         let rule = rule(direction);
         let mut range = start..start.saturating_add(len as u64);
@@ -79,9 +83,10 @@ impl<'w> Job<'w> {
     }
 
     pub(super) fn direction(&self) -> Direction {
-        match self.window {
+        match &self.window {
             Window::Fill(_) => Direction::Read,
             Window::Drain(_) => Direction::Write,
+            Window::Device(window) => window.direction(),
         }
     }
 
@@ -155,6 +160,7 @@ impl<'w> Job<'w> {
                 }
                 (Window::Drain(bytes), moved)
             }
+            window @ Window::Device(_) => (window, 0),
         };
         Completion {
             task: self.task,

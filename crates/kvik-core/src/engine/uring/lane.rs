@@ -226,10 +226,17 @@ impl<'w> Lane<'w> for UringLane<'w> {
         self.jobs.len() - self.free.len() + self.finished.len()
     }
 
+    fn finished(&self) -> usize {
+        self.finished.len()
+    }
+
     fn start(&mut self, task: Task, window: Window<'w>) {
+        if let Window::Device(window) = window {
+            return self.finished.push(Completion::not_on_host(task, window));
+        }
         let op = match window {
             Window::Fill(_) => Op::Read,
-            Window::Drain(_) => Op::Write,
+            _ => Op::Write,
         };
         let error = match (self.lost, i64::try_from(task.range.end)) {
             (Some(why), _) => Some(Error::refused(op, why)),

@@ -56,7 +56,7 @@ fn a_ring_whose_descriptor_was_replaced_is_given_up_and_leaves_the_descriptor_al
         range: 0..10_000,
     };
     let mut target = Target::from(&mut bytes);
-    lane.start(task, Window::Fill(target.window()));
+    lane.start(task, Window::Fill(target.window().unwrap()));
     let mut done = Vec::new();
     lane.poll(&mut done);
     assert!(done[0].error.is_none());
