@@ -19,9 +19,9 @@ pub use device::GpuDevice;
 /// # Example: which devices does this process see?
 /// ```
 /// let gpu = kvik_core::GpuProbe::collect(&kvik_config::Config::current());
-/// match gpu.devices.known() {
-///     Some(devices) => println!("{} devices", devices.len()),
-///     None => println!("{}", gpu.devices), // "none: no CUDA driver", for instance
+/// match &gpu.devices {
+///     kvik_core::Fact::Known(devices) => println!("{} devices, the first is {}", devices.len(), devices[0]),
+///     none => println!("{}", none.why_absent().unwrap_or_default()), // "no CUDA driver", for instance
 /// }
 /// ```
 #[derive(Clone, Debug)]
