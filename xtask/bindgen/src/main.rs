@@ -83,9 +83,9 @@ fn run() -> Result<String, Box<dyn Error>> {
         return Err(format!("{header} does not declare {}", missing.join(", ")).into());
     }
     let uses = if cufile {
-        "use libc::timespec;\n\nuse super::cuda::{CUresult, CUstream};\n\n"
+        "use core::{ffi::*, mem::*};\n\nuse libc::timespec;\n\nuse super::cuda::{CUresult, CUstream};\n\n"
     } else {
-        ""
+        "use core::{ffi::*, mem::*};\n\n"
     };
     format(&format!("{uses}{}", file.text))
 }

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use quote::{ToTokens, format_ident, quote};
-use syn::{File, ForeignItem, ForeignItemFn, ImplItem, Item, ItemImpl, Type};
+use syn::{Expr, File, ForeignItem, ForeignItemFn, ImplItem, Item, ItemImpl, Type, parse_quote};
 
 /// The bindings of one library.
 pub(crate) struct Bindings {
     pub(crate) text: String,
     pub(crate) functions: BTreeSet<String>,
 }
+
+/// The modules whose names stand in the bindings without a path.
+const PATHS: [&str; 2] = [":: core :: ffi :: ", ":: core :: mem :: "];
 
 /// Turns functions into types of function pointers, drops constants that nobody names, and lists the names of cuFile's
 /// status codes.
@@ -43,6 +46,8 @@ pub(crate) fn shape(bindings: &str, names: &BTreeSet<&str>) -> syn::Result<Bindi
         }
         text.push_str("\n\n");
     }
+    // Half of the lines are there only for these paths; the head of the file brings the names in.
+    let text = PATHS.iter().fold(text, |text, path| text.replace(path, ""));
     Ok(Bindings { text, functions })
 }
 
@@ -59,8 +64,15 @@ fn named(mut block: ItemImpl, names: &BTreeSet<&str>) -> Option<ItemImpl> {
     if block.trait_.is_some() {
         return Some(block);
     }
-    block.items.retain(|item| match item {
-        ImplItem::Const(constant) => names.contains(constant.ident.to_string().as_str()),
+    block.items.retain_mut(|item| match item {
+        ImplItem::Const(constant) => {
+            // The long name of the type would stand twice in every line.
+            constant.ty = parse_quote!(Self);
+            if let Expr::Call(call) = &mut constant.expr {
+                call.func = parse_quote!(Self);
+            }
+            names.contains(constant.ident.to_string().as_str())
+        }
         _ => true,
     });
     (!block.items.is_empty()).then_some(block)
@@ -71,7 +83,7 @@ fn codes(block: &ItemImpl) -> String {
     let rows = block.items.iter().filter_map(|item| match item {
         ImplItem::Const(constant) => {
             let name = constant.ident.to_string();
-            let syn::Expr::Call(call) = &constant.expr else {
+            let Expr::Call(call) = &constant.expr else {
                 return None;
             };
             let code = call.args.first()?;

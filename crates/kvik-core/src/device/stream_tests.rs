@@ -226,11 +226,11 @@ fn copies_go_on_while_another_thread_records_a_graph_and_do_not_end_it() {
         assert!(bytes_of(&slab) == numbers(70_000));
     }
     assert!(records(made));
-    // The caller's thread is as strict as before.
+    assert_eq!(fake.faults(), "");
+    // The caller's thread is as strict as before, and ends the recording.
     // SAFETY: the default stream is there.
     let asked = unsafe { cuda().stream_query(kvik_sys::Stream::DEFAULT) };
     assert_eq!((asked.unwrap_err().code(), records(made)), (900, false));
-    assert_eq!(fake.faults(), "");
 }
 
 #[test]

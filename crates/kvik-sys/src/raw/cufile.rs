@@ -1,5 +1,7 @@
 //! Written by `cargo xtask codegen bindings`: of the vendor's header, what the names that this crate uses lead to.
 
+use core::{ffi::*, mem::*};
+
 use libc::timespec;
 
 use super::cuda::{CUresult, CUstream};
@@ -22,7 +24,7 @@ pub const CU_FILE_STREAM_FIXED_FILE_SIZE: u32 = 4;
 
 pub const CU_FILE_STREAM_PAGE_ALIGNED_INPUTS: u32 = 8;
 
-pub type __off_t = ::core::ffi::c_long;
+pub type __off_t = c_long;
 pub type off_t = __off_t;
 pub const CODES: &[(u32, &str)] = &[
     (0, "CU_FILE_SUCCESS"),
@@ -76,17 +78,17 @@ pub const CODES: &[(u32, &str)] = &[
     (5050, "CU_FILE_IO_MAX_ERROR"),
 ];
 impl CUfileOpError {
-    pub const CU_FILE_SUCCESS: CUfileOpError = CUfileOpError(0);
-    pub const CU_FILE_DRIVER_NOT_INITIALIZED: CUfileOpError = CUfileOpError(5001);
-    pub const CU_FILE_IO_NOT_SUPPORTED: CUfileOpError = CUfileOpError(5008);
-    pub const CU_FILE_INVALID_VALUE: CUfileOpError = CUfileOpError(5022);
-    pub const CU_FILE_DRIVER_ALREADY_OPEN: CUfileOpError = CUfileOpError(5026);
-    pub const CU_FILE_HANDLE_NOT_REGISTERED: CUfileOpError = CUfileOpError(5027);
+    pub const CU_FILE_SUCCESS: Self = Self(0);
+    pub const CU_FILE_DRIVER_NOT_INITIALIZED: Self = Self(5001);
+    pub const CU_FILE_IO_NOT_SUPPORTED: Self = Self(5008);
+    pub const CU_FILE_INVALID_VALUE: Self = Self(5022);
+    pub const CU_FILE_DRIVER_ALREADY_OPEN: Self = Self(5026);
+    pub const CU_FILE_HANDLE_NOT_REGISTERED: Self = Self(5027);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUfileOpError(pub ::core::ffi::c_uint);
+pub struct CUfileOpError(pub c_uint);
 
 #[repr(C)]
 pub struct CUfileError {
@@ -96,102 +98,99 @@ pub struct CUfileError {
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileError"][::core::mem::size_of::<CUfileError>() - 8usize];
-    ["Alignment of CUfileError"][::core::mem::align_of::<CUfileError>() - 4usize];
-    ["Offset of field: CUfileError::err"][::core::mem::offset_of!(CUfileError, err) - 0usize];
-    ["Offset of field: CUfileError::cu_err"][::core::mem::offset_of!(CUfileError, cu_err) - 4usize];
+    ["Size of CUfileError"][size_of::<CUfileError>() - 8usize];
+    ["Alignment of CUfileError"][align_of::<CUfileError>() - 4usize];
+    ["Offset of field: CUfileError::err"][offset_of!(CUfileError, err) - 0usize];
+    ["Offset of field: CUfileError::cu_err"][offset_of!(CUfileError, cu_err) - 4usize];
 };
 
 pub type CUfileError_t = CUfileError;
 impl CUfileDriverControlFlags {
-    pub const CU_FILE_ALLOW_COMPAT_MODE: CUfileDriverControlFlags = CUfileDriverControlFlags(1);
+    pub const CU_FILE_ALLOW_COMPAT_MODE: Self = Self(1);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUfileDriverControlFlags(pub ::core::ffi::c_uint);
+pub struct CUfileDriverControlFlags(pub c_uint);
 
 impl CUfileFeatureFlags {
-    pub const CU_FILE_BATCH_IO_SUPPORTED: CUfileFeatureFlags = CUfileFeatureFlags(1);
-    pub const CU_FILE_STREAMS_SUPPORTED: CUfileFeatureFlags = CUfileFeatureFlags(2);
-    pub const CU_FILE_P2P_SUPPORTED: CUfileFeatureFlags = CUfileFeatureFlags(4);
+    pub const CU_FILE_BATCH_IO_SUPPORTED: Self = Self(1);
+    pub const CU_FILE_STREAMS_SUPPORTED: Self = Self(2);
+    pub const CU_FILE_P2P_SUPPORTED: Self = Self(4);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUfileFeatureFlags(pub ::core::ffi::c_uint);
+pub struct CUfileFeatureFlags(pub c_uint);
 
 impl CUfileOpcode {
-    pub const CUFILE_READ: CUfileOpcode = CUfileOpcode(0);
-    pub const CUFILE_WRITE: CUfileOpcode = CUfileOpcode(1);
+    pub const CUFILE_READ: Self = Self(0);
+    pub const CUFILE_WRITE: Self = Self(1);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUfileOpcode(pub ::core::ffi::c_uint);
+pub struct CUfileOpcode(pub c_uint);
 
 pub use self::CUfileOpcode as CUfileOpcode_t;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CUfileDrvProps {
     pub nvfs: CUfileDrvProps__bindgen_ty_1,
-    pub fflags: ::core::ffi::c_uint,
-    pub max_device_cache_size: ::core::ffi::c_uint,
-    pub per_buffer_cache_size: ::core::ffi::c_uint,
-    pub max_device_pinned_mem_size: ::core::ffi::c_uint,
-    pub max_batch_io_size: ::core::ffi::c_uint,
-    pub max_batch_io_timeout_msecs: ::core::ffi::c_uint,
+    pub fflags: c_uint,
+    pub max_device_cache_size: c_uint,
+    pub per_buffer_cache_size: c_uint,
+    pub max_device_pinned_mem_size: c_uint,
+    pub max_batch_io_size: c_uint,
+    pub max_batch_io_timeout_msecs: c_uint,
 }
 
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CUfileDrvProps__bindgen_ty_1 {
-    pub major_version: ::core::ffi::c_uint,
-    pub minor_version: ::core::ffi::c_uint,
+    pub major_version: c_uint,
+    pub minor_version: c_uint,
     pub poll_thresh_size: usize,
     pub max_direct_io_size: usize,
-    pub dstatusflags: ::core::ffi::c_uint,
-    pub dcontrolflags: ::core::ffi::c_uint,
+    pub dstatusflags: c_uint,
+    pub dcontrolflags: c_uint,
 }
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileDrvProps__bindgen_ty_1"]
-        [::core::mem::size_of::<CUfileDrvProps__bindgen_ty_1>() - 32usize];
+    ["Size of CUfileDrvProps__bindgen_ty_1"][size_of::<CUfileDrvProps__bindgen_ty_1>() - 32usize];
     ["Alignment of CUfileDrvProps__bindgen_ty_1"]
-        [::core::mem::align_of::<CUfileDrvProps__bindgen_ty_1>() - 8usize];
+        [align_of::<CUfileDrvProps__bindgen_ty_1>() - 8usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::major_version"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, major_version) - 0usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, major_version) - 0usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::minor_version"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, minor_version) - 4usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, minor_version) - 4usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::poll_thresh_size"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, poll_thresh_size) - 8usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, poll_thresh_size) - 8usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::max_direct_io_size"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, max_direct_io_size) - 16usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, max_direct_io_size) - 16usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::dstatusflags"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, dstatusflags) - 24usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, dstatusflags) - 24usize];
     ["Offset of field: CUfileDrvProps__bindgen_ty_1::dcontrolflags"]
-        [::core::mem::offset_of!(CUfileDrvProps__bindgen_ty_1, dcontrolflags) - 28usize];
+        [offset_of!(CUfileDrvProps__bindgen_ty_1, dcontrolflags) - 28usize];
 };
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileDrvProps"][::core::mem::size_of::<CUfileDrvProps>() - 56usize];
-    ["Alignment of CUfileDrvProps"][::core::mem::align_of::<CUfileDrvProps>() - 8usize];
-    ["Offset of field: CUfileDrvProps::nvfs"]
-        [::core::mem::offset_of!(CUfileDrvProps, nvfs) - 0usize];
-    ["Offset of field: CUfileDrvProps::fflags"]
-        [::core::mem::offset_of!(CUfileDrvProps, fflags) - 32usize];
+    ["Size of CUfileDrvProps"][size_of::<CUfileDrvProps>() - 56usize];
+    ["Alignment of CUfileDrvProps"][align_of::<CUfileDrvProps>() - 8usize];
+    ["Offset of field: CUfileDrvProps::nvfs"][offset_of!(CUfileDrvProps, nvfs) - 0usize];
+    ["Offset of field: CUfileDrvProps::fflags"][offset_of!(CUfileDrvProps, fflags) - 32usize];
     ["Offset of field: CUfileDrvProps::max_device_cache_size"]
-        [::core::mem::offset_of!(CUfileDrvProps, max_device_cache_size) - 36usize];
+        [offset_of!(CUfileDrvProps, max_device_cache_size) - 36usize];
     ["Offset of field: CUfileDrvProps::per_buffer_cache_size"]
-        [::core::mem::offset_of!(CUfileDrvProps, per_buffer_cache_size) - 40usize];
+        [offset_of!(CUfileDrvProps, per_buffer_cache_size) - 40usize];
     ["Offset of field: CUfileDrvProps::max_device_pinned_mem_size"]
-        [::core::mem::offset_of!(CUfileDrvProps, max_device_pinned_mem_size) - 44usize];
+        [offset_of!(CUfileDrvProps, max_device_pinned_mem_size) - 44usize];
     ["Offset of field: CUfileDrvProps::max_batch_io_size"]
-        [::core::mem::offset_of!(CUfileDrvProps, max_batch_io_size) - 48usize];
+        [offset_of!(CUfileDrvProps, max_batch_io_size) - 48usize];
     ["Offset of field: CUfileDrvProps::max_batch_io_timeout_msecs"]
-        [::core::mem::offset_of!(CUfileDrvProps, max_batch_io_timeout_msecs) - 52usize];
+        [offset_of!(CUfileDrvProps, max_batch_io_timeout_msecs) - 52usize];
 };
 
 pub type CUfileDrvProps_t = CUfileDrvProps;
@@ -204,18 +203,18 @@ pub struct CUfileFSOps {
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileFSOps"][::core::mem::size_of::<CUfileFSOps>() - 40usize];
-    ["Alignment of CUfileFSOps"][::core::mem::align_of::<CUfileFSOps>() - 8usize];
+    ["Size of CUfileFSOps"][size_of::<CUfileFSOps>() - 40usize];
+    ["Alignment of CUfileFSOps"][align_of::<CUfileFSOps>() - 8usize];
 };
 
 pub type CUfileFSOps_t = CUfileFSOps;
 impl CUfileFileHandleType {
-    pub const CU_FILE_HANDLE_TYPE_OPAQUE_FD: CUfileFileHandleType = CUfileFileHandleType(1);
+    pub const CU_FILE_HANDLE_TYPE_OPAQUE_FD: Self = Self(1);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUfileFileHandleType(pub ::core::ffi::c_uint);
+pub struct CUfileFileHandleType(pub c_uint);
 
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -228,52 +227,44 @@ pub struct CUfileDescr_t {
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub union CUfileDescr_t__bindgen_ty_1 {
-    pub fd: ::core::ffi::c_int,
-    pub handle: *mut ::core::ffi::c_void,
+    pub fd: c_int,
+    pub handle: *mut c_void,
 }
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileDescr_t__bindgen_ty_1"]
-        [::core::mem::size_of::<CUfileDescr_t__bindgen_ty_1>() - 8usize];
+    ["Size of CUfileDescr_t__bindgen_ty_1"][size_of::<CUfileDescr_t__bindgen_ty_1>() - 8usize];
     ["Alignment of CUfileDescr_t__bindgen_ty_1"]
-        [::core::mem::align_of::<CUfileDescr_t__bindgen_ty_1>() - 8usize];
+        [align_of::<CUfileDescr_t__bindgen_ty_1>() - 8usize];
     ["Offset of field: CUfileDescr_t__bindgen_ty_1::fd"]
-        [::core::mem::offset_of!(CUfileDescr_t__bindgen_ty_1, fd) - 0usize];
+        [offset_of!(CUfileDescr_t__bindgen_ty_1, fd) - 0usize];
     ["Offset of field: CUfileDescr_t__bindgen_ty_1::handle"]
-        [::core::mem::offset_of!(CUfileDescr_t__bindgen_ty_1, handle) - 0usize];
+        [offset_of!(CUfileDescr_t__bindgen_ty_1, handle) - 0usize];
 };
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileDescr_t"][::core::mem::size_of::<CUfileDescr_t>() - 24usize];
-    ["Alignment of CUfileDescr_t"][::core::mem::align_of::<CUfileDescr_t>() - 8usize];
-    ["Offset of field: CUfileDescr_t::type_"]
-        [::core::mem::offset_of!(CUfileDescr_t, type_) - 0usize];
-    ["Offset of field: CUfileDescr_t::handle"]
-        [::core::mem::offset_of!(CUfileDescr_t, handle) - 8usize];
-    ["Offset of field: CUfileDescr_t::fs_ops"]
-        [::core::mem::offset_of!(CUfileDescr_t, fs_ops) - 16usize];
+    ["Size of CUfileDescr_t"][size_of::<CUfileDescr_t>() - 24usize];
+    ["Alignment of CUfileDescr_t"][align_of::<CUfileDescr_t>() - 8usize];
+    ["Offset of field: CUfileDescr_t::type_"][offset_of!(CUfileDescr_t, type_) - 0usize];
+    ["Offset of field: CUfileDescr_t::handle"][offset_of!(CUfileDescr_t, handle) - 8usize];
+    ["Offset of field: CUfileDescr_t::fs_ops"][offset_of!(CUfileDescr_t, fs_ops) - 16usize];
 };
 
-pub type CUfileHandle_t = *mut ::core::ffi::c_void;
+pub type CUfileHandle_t = *mut c_void;
 pub type cuFileHandleRegister =
     unsafe extern "C" fn(fh: *mut CUfileHandle_t, descr: *mut CUfileDescr_t) -> CUfileError_t;
 
 pub type cuFileHandleDeregister = unsafe extern "C" fn(fh: CUfileHandle_t);
 
-pub type cuFileBufRegister = unsafe extern "C" fn(
-    bufPtr_base: *const ::core::ffi::c_void,
-    length: usize,
-    flags: ::core::ffi::c_int,
-) -> CUfileError_t;
+pub type cuFileBufRegister =
+    unsafe extern "C" fn(bufPtr_base: *const c_void, length: usize, flags: c_int) -> CUfileError_t;
 
-pub type cuFileBufDeregister =
-    unsafe extern "C" fn(bufPtr_base: *const ::core::ffi::c_void) -> CUfileError_t;
+pub type cuFileBufDeregister = unsafe extern "C" fn(bufPtr_base: *const c_void) -> CUfileError_t;
 
 pub type cuFileRead = unsafe extern "C" fn(
     fh: CUfileHandle_t,
-    bufPtr_base: *mut ::core::ffi::c_void,
+    bufPtr_base: *mut c_void,
     size: usize,
     file_offset: off_t,
     bufPtr_offset: off_t,
@@ -281,7 +272,7 @@ pub type cuFileRead = unsafe extern "C" fn(
 
 pub type cuFileWrite = unsafe extern "C" fn(
     fh: CUfileHandle_t,
-    bufPtr_base: *const ::core::ffi::c_void,
+    bufPtr_base: *const c_void,
     size: usize,
     file_offset: off_t,
     bufPtr_offset: off_t,
@@ -293,7 +284,7 @@ pub type cuFileDriverClose = unsafe extern "C" fn() -> CUfileError_t;
 
 pub type cuFileDriverClose_v2 = unsafe extern "C" fn() -> CUfileError_t;
 
-pub type cuFileUseCount = unsafe extern "C" fn() -> ::core::ffi::c_long;
+pub type cuFileUseCount = unsafe extern "C" fn() -> c_long;
 
 pub type cuFileDriverGetProperties =
     unsafe extern "C" fn(props: *mut CUfileDrvProps_t) -> CUfileError_t;
@@ -307,27 +298,27 @@ pub type cuFileDriverSetMaxPinnedMemSize =
     unsafe extern "C" fn(max_pinned_size: usize) -> CUfileError_t;
 
 impl CUFILEStatus_enum {
-    pub const CUFILE_WAITING: CUFILEStatus_enum = CUFILEStatus_enum(1);
-    pub const CUFILE_PENDING: CUFILEStatus_enum = CUFILEStatus_enum(2);
-    pub const CUFILE_INVALID: CUFILEStatus_enum = CUFILEStatus_enum(4);
-    pub const CUFILE_CANCELED: CUFILEStatus_enum = CUFILEStatus_enum(8);
-    pub const CUFILE_COMPLETE: CUFILEStatus_enum = CUFILEStatus_enum(16);
-    pub const CUFILE_TIMEOUT: CUFILEStatus_enum = CUFILEStatus_enum(32);
-    pub const CUFILE_FAILED: CUFILEStatus_enum = CUFILEStatus_enum(64);
+    pub const CUFILE_WAITING: Self = Self(1);
+    pub const CUFILE_PENDING: Self = Self(2);
+    pub const CUFILE_INVALID: Self = Self(4);
+    pub const CUFILE_CANCELED: Self = Self(8);
+    pub const CUFILE_COMPLETE: Self = Self(16);
+    pub const CUFILE_TIMEOUT: Self = Self(32);
+    pub const CUFILE_FAILED: Self = Self(64);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUFILEStatus_enum(pub ::core::ffi::c_uint);
+pub struct CUFILEStatus_enum(pub c_uint);
 
 pub use self::CUFILEStatus_enum as CUfileStatus_t;
 impl cufileBatchMode {
-    pub const CUFILE_BATCH: cufileBatchMode = cufileBatchMode(1);
+    pub const CUFILE_BATCH: Self = Self(1);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct cufileBatchMode(pub ::core::ffi::c_uint);
+pub struct cufileBatchMode(pub c_uint);
 
 pub use self::cufileBatchMode as CUfileBatchMode_t;
 #[repr(C)]
@@ -337,7 +328,7 @@ pub struct CUfileIOParams {
     pub u: CUfileIOParams__bindgen_ty_1,
     pub fh: CUfileHandle_t,
     pub opcode: CUfileOpcode_t,
-    pub cookie: *mut ::core::ffi::c_void,
+    pub cookie: *mut c_void,
 }
 
 #[repr(C)]
@@ -349,7 +340,7 @@ pub union CUfileIOParams__bindgen_ty_1 {
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CUfileIOParams__bindgen_ty_1__bindgen_ty_1 {
-    pub devPtr_base: *mut ::core::ffi::c_void,
+    pub devPtr_base: *mut c_void,
     pub file_offset: off_t,
     pub devPtr_offset: off_t,
     pub size: usize,
@@ -358,84 +349,73 @@ pub struct CUfileIOParams__bindgen_ty_1__bindgen_ty_1 {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUfileIOParams__bindgen_ty_1__bindgen_ty_1"]
-        [::core::mem::size_of::<CUfileIOParams__bindgen_ty_1__bindgen_ty_1>() - 32usize];
+        [size_of::<CUfileIOParams__bindgen_ty_1__bindgen_ty_1>() - 32usize];
     ["Alignment of CUfileIOParams__bindgen_ty_1__bindgen_ty_1"]
-        [::core::mem::align_of::<CUfileIOParams__bindgen_ty_1__bindgen_ty_1>() - 8usize];
+        [align_of::<CUfileIOParams__bindgen_ty_1__bindgen_ty_1>() - 8usize];
     ["Offset of field: CUfileIOParams__bindgen_ty_1__bindgen_ty_1::devPtr_base"]
-        [::core::mem::offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, devPtr_base) - 0usize];
+        [offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, devPtr_base) - 0usize];
     ["Offset of field: CUfileIOParams__bindgen_ty_1__bindgen_ty_1::file_offset"]
-        [::core::mem::offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, file_offset) - 8usize];
-    ["Offset of field: CUfileIOParams__bindgen_ty_1__bindgen_ty_1::devPtr_offset"][::core::mem::offset_of!(
-        CUfileIOParams__bindgen_ty_1__bindgen_ty_1,
-        devPtr_offset
-    ) - 16usize];
+        [offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, file_offset) - 8usize];
+    ["Offset of field: CUfileIOParams__bindgen_ty_1__bindgen_ty_1::devPtr_offset"]
+        [offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, devPtr_offset) - 16usize];
     ["Offset of field: CUfileIOParams__bindgen_ty_1__bindgen_ty_1::size"]
-        [::core::mem::offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, size) - 24usize];
+        [offset_of!(CUfileIOParams__bindgen_ty_1__bindgen_ty_1, size) - 24usize];
 };
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileIOParams__bindgen_ty_1"]
-        [::core::mem::size_of::<CUfileIOParams__bindgen_ty_1>() - 32usize];
+    ["Size of CUfileIOParams__bindgen_ty_1"][size_of::<CUfileIOParams__bindgen_ty_1>() - 32usize];
     ["Alignment of CUfileIOParams__bindgen_ty_1"]
-        [::core::mem::align_of::<CUfileIOParams__bindgen_ty_1>() - 8usize];
+        [align_of::<CUfileIOParams__bindgen_ty_1>() - 8usize];
     ["Offset of field: CUfileIOParams__bindgen_ty_1::batch"]
-        [::core::mem::offset_of!(CUfileIOParams__bindgen_ty_1, batch) - 0usize];
+        [offset_of!(CUfileIOParams__bindgen_ty_1, batch) - 0usize];
 };
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileIOParams"][::core::mem::size_of::<CUfileIOParams>() - 64usize];
-    ["Alignment of CUfileIOParams"][::core::mem::align_of::<CUfileIOParams>() - 8usize];
-    ["Offset of field: CUfileIOParams::mode"]
-        [::core::mem::offset_of!(CUfileIOParams, mode) - 0usize];
-    ["Offset of field: CUfileIOParams::u"][::core::mem::offset_of!(CUfileIOParams, u) - 8usize];
-    ["Offset of field: CUfileIOParams::fh"][::core::mem::offset_of!(CUfileIOParams, fh) - 40usize];
-    ["Offset of field: CUfileIOParams::opcode"]
-        [::core::mem::offset_of!(CUfileIOParams, opcode) - 48usize];
-    ["Offset of field: CUfileIOParams::cookie"]
-        [::core::mem::offset_of!(CUfileIOParams, cookie) - 56usize];
+    ["Size of CUfileIOParams"][size_of::<CUfileIOParams>() - 64usize];
+    ["Alignment of CUfileIOParams"][align_of::<CUfileIOParams>() - 8usize];
+    ["Offset of field: CUfileIOParams::mode"][offset_of!(CUfileIOParams, mode) - 0usize];
+    ["Offset of field: CUfileIOParams::u"][offset_of!(CUfileIOParams, u) - 8usize];
+    ["Offset of field: CUfileIOParams::fh"][offset_of!(CUfileIOParams, fh) - 40usize];
+    ["Offset of field: CUfileIOParams::opcode"][offset_of!(CUfileIOParams, opcode) - 48usize];
+    ["Offset of field: CUfileIOParams::cookie"][offset_of!(CUfileIOParams, cookie) - 56usize];
 };
 
 pub type CUfileIOParams_t = CUfileIOParams;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CUfileIOEvents {
-    pub cookie: *mut ::core::ffi::c_void,
+    pub cookie: *mut c_void,
     pub status: CUfileStatus_t,
     pub ret: usize,
 }
 
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of CUfileIOEvents"][::core::mem::size_of::<CUfileIOEvents>() - 24usize];
-    ["Alignment of CUfileIOEvents"][::core::mem::align_of::<CUfileIOEvents>() - 8usize];
-    ["Offset of field: CUfileIOEvents::cookie"]
-        [::core::mem::offset_of!(CUfileIOEvents, cookie) - 0usize];
-    ["Offset of field: CUfileIOEvents::status"]
-        [::core::mem::offset_of!(CUfileIOEvents, status) - 8usize];
-    ["Offset of field: CUfileIOEvents::ret"]
-        [::core::mem::offset_of!(CUfileIOEvents, ret) - 16usize];
+    ["Size of CUfileIOEvents"][size_of::<CUfileIOEvents>() - 24usize];
+    ["Alignment of CUfileIOEvents"][align_of::<CUfileIOEvents>() - 8usize];
+    ["Offset of field: CUfileIOEvents::cookie"][offset_of!(CUfileIOEvents, cookie) - 0usize];
+    ["Offset of field: CUfileIOEvents::status"][offset_of!(CUfileIOEvents, status) - 8usize];
+    ["Offset of field: CUfileIOEvents::ret"][offset_of!(CUfileIOEvents, ret) - 16usize];
 };
 
 pub type CUfileIOEvents_t = CUfileIOEvents;
-pub type CUfileBatchHandle_t = *mut ::core::ffi::c_void;
-pub type cuFileBatchIOSetUp = unsafe extern "C" fn(
-    batch_idp: *mut CUfileBatchHandle_t,
-    nr: ::core::ffi::c_uint,
-) -> CUfileError_t;
+pub type CUfileBatchHandle_t = *mut c_void;
+pub type cuFileBatchIOSetUp =
+    unsafe extern "C" fn(batch_idp: *mut CUfileBatchHandle_t, nr: c_uint) -> CUfileError_t;
 
 pub type cuFileBatchIOSubmit = unsafe extern "C" fn(
     batch_idp: CUfileBatchHandle_t,
-    nr: ::core::ffi::c_uint,
+    nr: c_uint,
     iocbp: *mut CUfileIOParams_t,
-    flags: ::core::ffi::c_uint,
+    flags: c_uint,
 ) -> CUfileError_t;
 
 pub type cuFileBatchIOGetStatus = unsafe extern "C" fn(
     batch_idp: CUfileBatchHandle_t,
-    min_nr: ::core::ffi::c_uint,
-    nr: *mut ::core::ffi::c_uint,
+    min_nr: c_uint,
+    nr: *mut c_uint,
     iocbp: *mut CUfileIOEvents_t,
     timeout: *mut timespec,
 ) -> CUfileError_t;
@@ -447,7 +427,7 @@ pub type cuFileBatchIODestroy = unsafe extern "C" fn(batch_idp: CUfileBatchHandl
 
 pub type cuFileReadAsync = unsafe extern "C" fn(
     fh: CUfileHandle_t,
-    bufPtr_base: *mut ::core::ffi::c_void,
+    bufPtr_base: *mut c_void,
     size_p: *mut usize,
     file_offset_p: *mut off_t,
     bufPtr_offset_p: *mut off_t,
@@ -457,7 +437,7 @@ pub type cuFileReadAsync = unsafe extern "C" fn(
 
 pub type cuFileWriteAsync = unsafe extern "C" fn(
     fh: CUfileHandle_t,
-    bufPtr_base: *mut ::core::ffi::c_void,
+    bufPtr_base: *mut c_void,
     size_p: *mut usize,
     file_offset_p: *mut off_t,
     bufPtr_offset_p: *mut off_t,
@@ -466,52 +446,42 @@ pub type cuFileWriteAsync = unsafe extern "C" fn(
 ) -> CUfileError_t;
 
 pub type cuFileStreamRegister =
-    unsafe extern "C" fn(stream: CUstream, flags: ::core::ffi::c_uint) -> CUfileError_t;
+    unsafe extern "C" fn(stream: CUstream, flags: c_uint) -> CUfileError_t;
 
 pub type cuFileStreamDeregister = unsafe extern "C" fn(stream: CUstream) -> CUfileError_t;
 
-pub type cuFileGetVersion = unsafe extern "C" fn(version: *mut ::core::ffi::c_int) -> CUfileError_t;
+pub type cuFileGetVersion = unsafe extern "C" fn(version: *mut c_int) -> CUfileError_t;
 
 impl CUFileSizeTConfigParameter_t {
-    pub const CUFILE_PARAM_EXECUTION_MAX_IO_THREADS: CUFileSizeTConfigParameter_t =
-        CUFileSizeTConfigParameter_t(2);
-    pub const CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB: CUFileSizeTConfigParameter_t =
-        CUFileSizeTConfigParameter_t(5);
-    pub const CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB: CUFileSizeTConfigParameter_t =
-        CUFileSizeTConfigParameter_t(6);
-    pub const CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB: CUFileSizeTConfigParameter_t =
-        CUFileSizeTConfigParameter_t(8);
+    pub const CUFILE_PARAM_EXECUTION_MAX_IO_THREADS: Self = Self(2);
+    pub const CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB: Self = Self(5);
+    pub const CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB: Self = Self(6);
+    pub const CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB: Self = Self(8);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUFileSizeTConfigParameter_t(pub ::core::ffi::c_uint);
+pub struct CUFileSizeTConfigParameter_t(pub c_uint);
 
 impl CUFileBoolConfigParameter_t {
-    pub const CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE: CUFileBoolConfigParameter_t =
-        CUFileBoolConfigParameter_t(1);
-    pub const CUFILE_PARAM_FORCE_COMPAT_MODE: CUFileBoolConfigParameter_t =
-        CUFileBoolConfigParameter_t(2);
-    pub const CUFILE_PARAM_EXECUTION_PARALLEL_IO: CUFileBoolConfigParameter_t =
-        CUFileBoolConfigParameter_t(4);
-    pub const CUFILE_PARAM_USE_PCIP2PDMA: CUFileBoolConfigParameter_t =
-        CUFileBoolConfigParameter_t(7);
+    pub const CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE: Self = Self(1);
+    pub const CUFILE_PARAM_FORCE_COMPAT_MODE: Self = Self(2);
+    pub const CUFILE_PARAM_EXECUTION_PARALLEL_IO: Self = Self(4);
+    pub const CUFILE_PARAM_USE_PCIP2PDMA: Self = Self(7);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUFileBoolConfigParameter_t(pub ::core::ffi::c_uint);
+pub struct CUFileBoolConfigParameter_t(pub c_uint);
 
 impl CUFileStringConfigParameter_t {
-    pub const CUFILE_PARAM_LOGGING_LEVEL: CUFileStringConfigParameter_t =
-        CUFileStringConfigParameter_t(0);
-    pub const CUFILE_PARAM_LOG_DIR: CUFileStringConfigParameter_t =
-        CUFileStringConfigParameter_t(2);
+    pub const CUFILE_PARAM_LOGGING_LEVEL: Self = Self(0);
+    pub const CUFILE_PARAM_LOG_DIR: Self = Self(2);
 }
 
 #[repr(transparent)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
-pub struct CUFileStringConfigParameter_t(pub ::core::ffi::c_uint);
+pub struct CUFileStringConfigParameter_t(pub c_uint);
 
 pub type cuFileSetParameterSizeT =
     unsafe extern "C" fn(param: CUFileSizeTConfigParameter_t, value: usize) -> CUfileError_t;
@@ -521,5 +491,5 @@ pub type cuFileSetParameterBool =
 
 pub type cuFileSetParameterString = unsafe extern "C" fn(
     param: CUFileStringConfigParameter_t,
-    desc_str: *const ::core::ffi::c_char,
+    desc_str: *const c_char,
 ) -> CUfileError_t;
