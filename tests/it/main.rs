@@ -26,6 +26,7 @@ mod faults;
 mod moving_files;
 mod offsets;
 mod opening;
+mod probing;
 mod processes;
 mod ranges;
 mod special_files;

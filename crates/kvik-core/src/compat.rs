@@ -3,6 +3,8 @@
 //! The wish (compat mode, engine preference) and the facts go in, a [`Route`] or the error that names the failed check comes out.
 //! Nothing is asked of the machine here.
 
+mod device;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -10,6 +12,8 @@ use kvik_config::CompatMode;
 
 use crate::engine::EngineKind;
 use crate::error::{Error, ErrorKind, Op, Result};
+
+pub use device::{AllowedWay, Check, CuFileCheck, DeviceRoute, DeviceWay};
 
 /// Which engine a caller asks for, among those that the compat mode leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,11 +39,14 @@ impl Facts {
     /// What is known before any machine or file was asked.
     pub(crate) fn of_this_build() -> Facts {
         Facts {
-            without_cufile: Cow::Borrowed("not in this build"),
+            without_cufile: Cow::Borrowed(WITHOUT_CUFILE),
             without_uring: None,
         }
     }
 }
+
+/// What completes "cuFile, which is": the first check that it fails, whatever the machine.
+const WITHOUT_CUFILE: &str = "not in this build";
 
 /// The engines that a handle may use and those that it may not, each with the reason.
 ///

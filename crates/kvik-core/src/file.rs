@@ -1,5 +1,6 @@
 //! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
 
+mod device_route;
 mod ranges;
 mod storage;
 mod submit;

@@ -90,7 +90,10 @@ mod sync;
 pub use block_device::{BlockDevice, block_device_of};
 pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};
-pub use compat::{Allowed, EnginePreference, Route, RuledOut};
+pub use compat::{
+    Allowed, AllowedWay, Check, CuFileCheck, DeviceRoute, DeviceWay, EnginePreference, Route,
+    RuledOut,
+};
 pub use device::{
     DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, free_pinned_memory, pinned_memory,
 };
@@ -106,7 +109,10 @@ pub use page_cache::{
 pub use pending::Pending;
 pub use piece::{ReadPiece, WritePiece};
 pub use pool::ThreadPool;
-pub use probe::{DirectAlignment, Fact, FileKind, FileProbe, FileSystem, Limit, Probe, Support};
+pub use probe::{
+    CuFileLibrary, CudaDriver, DirectAlignment, Fact, FileKind, FileProbe, FileSystem, GpuDevice,
+    GpuProbe, Limit, Probe, Support,
+};
 pub use read_at::{ReadAt, ReadAtExt};
 pub use residency::Residency;
 pub use target::{Source, Target};

@@ -5,6 +5,8 @@
 mod fact;
 mod file;
 pub(crate) mod file_system;
+mod gpu;
+mod udev;
 
 use std::fmt;
 use std::fs;
@@ -22,6 +24,7 @@ use crate::os::{self, Resource};
 pub use fact::{Fact, Support};
 pub use file::{DirectAlignment, FileKind, FileProbe};
 pub use file_system::FileSystem;
+pub use gpu::{CuFileLibrary, CudaDriver, GpuDevice, GpuProbe};
 
 /// Facts about this machine and this process that decide how fast bytes can move, and by which way.
 ///
@@ -57,6 +60,8 @@ pub struct Probe {
     pub transparent_huge_pages: Fact<String>,
     /// Whether the kernel counts cached pages by `cachestat(2)` (Linux 6.5).
     pub cachestat: Support,
+    /// Whether the records of udev can be read, without which cuFile registers no file.
+    pub udev: Support,
 }
 
 /// A resource limit of the process. `None` means unlimited.
@@ -71,7 +76,8 @@ pub struct Limit {
 }
 
 impl Probe {
-    /// Collects the facts; takes well under a millisecond. A small io_uring is made and closed again.
+    /// Collects the facts; takes well under a millisecond. A small io_uring is made and closed again. Libraries are left alone:
+    /// what needs the CUDA driver is for [`GpuProbe`].
     #[must_use]
     pub fn collect() -> Probe {
         Probe::below(Path::new("/"))
@@ -103,6 +109,7 @@ impl Probe {
             io_uring: io_uring(root, os::io_uring_features),
             transparent_huge_pages: huge_pages(root),
             cachestat: cachestat(),
+            udev: udev::usable(root),
         }
     }
 }
@@ -133,11 +140,12 @@ impl fmt::Display for Probe {
         writeln!(f, "{:LABEL$}{}", "open files", self.open_files)?;
         writeln!(f, "{:LABEL$}{}", "io_uring", self.io_uring)?;
         writeln!(f, "{:LABEL$}{}", "huge pages", self.transparent_huge_pages)?;
-        write!(f, "{:LABEL$}{}", "cachestat", self.cachestat)
+        writeln!(f, "{:LABEL$}{}", "cachestat", self.cachestat)?;
+        write!(f, "{:LABEL$}{}", "udev", self.udev)
     }
 }
 
-/// Width of the label column in the tables of [`Probe`] and [`FileProbe`].
+/// Width of the label column in the tables of [`Probe`], [`GpuProbe`] and [`FileProbe`].
 const LABEL: usize = 22;
 
 fn is_wsl(release: &str) -> bool {

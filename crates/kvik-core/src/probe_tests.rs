@@ -30,7 +30,7 @@ fn this_machine_has_a_kernel_cores_and_limits() {
     assert!(1 <= usable && usable <= online, "{usable} of {online}");
     assert!(probe.open_files.known().is_some() && probe.locked_memory.known().is_some());
     let table = probe.to_string();
-    assert_eq!(table.lines().count(), 11);
+    assert_eq!(table.lines().count(), 12);
     assert!(
         table
             .lines()
@@ -166,7 +166,7 @@ fn a_regular_file_has_all_facts_or_their_reasons() {
     let by_fd = FileProbe::of(file.as_file()).unwrap();
     assert_eq!(by_fd.file_system, probe.file_system);
     assert_eq!(by_fd.direct_opens, probe.direct_opens);
-    assert_eq!(probe.to_string().lines().count(), 8);
+    assert_eq!(probe.to_string().lines().count(), 9);
 }
 
 #[test]

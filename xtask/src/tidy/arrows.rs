@@ -8,7 +8,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
-    // The fake is for its tests alone.
+    // The fake is for its tests alone, as for those of the command.
     (
         "kvik-core",
         &["kvik-config", "kvik-fake-cuda", "kvik-stats", "kvik-sys"],
@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik", &["kvik-config", "kvik-core", "kvik-stats"]),
     // The products see what a user sees.
     ("kvik-bench", &["kvik"]),
-    ("kvik-cli", &["kvik", "kvik-bench"]),
+    ("kvik-cli", &["kvik", "kvik-bench", "kvik-fake-cuda"]),
     // Libraries of the machine, which no crate of ours knows. Tests load them.
     ("kvik-fake-common", &[]),
     ("kvik-fake-cuda", &["kvik-fake-common"]),

@@ -5,6 +5,7 @@
 
 mod cat;
 mod copy;
+mod doctor;
 mod interrupt;
 mod log;
 mod output;

@@ -1,4 +1,4 @@
-//! The commands that only tell: stat, page-cache, doctor, bench. What cannot be known must come with its reason.
+//! The commands that only tell: stat, page-cache, bench. What cannot be known must come with its reason.
 
 use std::fs;
 use std::path::Path;
@@ -147,69 +147,6 @@ fn page_cache_refuses_what_has_no_pages_or_makes_no_sense() {
         .arg(folder.path())
         .assert()
         .code(2);
-}
-
-#[test]
-fn doctor_gives_facts_findings_and_a_verdict() {
-    let (folder, path, _) = folder_with(10);
-    for place in [None, Some(path.as_path()), Some(folder.path())] {
-        let report = kvik_json(&["doctor"], place);
-        assert!(report["machine"]["page_size"].as_u64().unwrap() >= 4096);
-        assert_eq!(report["path"].is_null(), place.is_none());
-        assert!(
-            report["verdict"]
-                .as_str()
-                .unwrap()
-                .starts_with("kvik works here")
-        );
-        let findings = report["findings"].as_array().unwrap();
-        assert!(
-            findings
-                .iter()
-                .any(|finding| finding["what"].as_str().unwrap().contains("right bytes"))
-        );
-        assert!(
-            findings
-                .iter()
-                .all(|finding| (finding["level"] == "ok") == finding["advice"].is_null())
-        );
-        kvik().arg("doctor").args(place).assert().success();
-    }
-    kvik().args(["doctor", "/missing"]).assert().code(3);
-    let run = kvik()
-        .arg("doctor")
-        .env("KVIK_NUM_THREADS", "none")
-        .assert()
-        .code(2);
-    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    assert!(
-        text.contains("problem") && text.contains("stands in the way"),
-        "{text}"
-    );
-}
-
-#[test]
-fn doctor_tells_a_bad_setting_once_and_by_its_name() {
-    for name in ["KVIK_NUM_THREADS", "KVIK_COMPAT_MODE", "KVIK_GDS_THRESHOLD"] {
-        let run = kvik()
-            .args(["doctor", "--json"])
-            .env(name, "none")
-            .assert()
-            .code(2);
-        let report = object(&run.get_output().stdout);
-        let problems: Vec<&str> = report["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|finding| finding["level"] == "problem")
-            .map(|finding| finding["what"].as_str().unwrap())
-            .collect();
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(
-            problems[0].starts_with("setting ") && problems[0].contains(name),
-            "{problems:?}"
-        );
-    }
 }
 
 #[test]

@@ -38,6 +38,13 @@ impl<T> Fact<T> {
         }
     }
 
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Fact::Known(value) => Fact::Known(change(value)),
+            Fact::Absent { absent } => Fact::Absent { absent },
+        }
+    }
+
     /// The fact, if it is known.
     pub fn known(&self) -> Option<&T> {
         match self {

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::SFlag;
+use nix::sys::stat::{FileStat, SFlag, major, minor};
 
-use super::{Fact, FileSystem, LABEL, Support};
+use super::{Fact, FileSystem, LABEL, Support, udev};
 use crate::block_device::{BlockDevice, block_device_of};
 use crate::error::{Error, Op, Result};
 use crate::file_ref::{FileRef, cached_size, file_type, open_reading};
@@ -41,6 +41,9 @@ pub struct FileProbe {
     pub direct_opens: Support,
     /// The block device below it.
     pub block_device: Fact<BlockDevice>,
+    /// Whether udev has a record of that device (of the partition, where there is one) that names the file system: cuFile
+    /// registers no file without it.
+    pub udev_record: Support,
     /// How much of it is in the page cache.
     pub cached: Fact<PageCacheInfo>,
 }
@@ -102,6 +105,7 @@ impl FileProbe {
             file_system: with(fd, FileSystem::of),
             direct_alignment: with(fd, direct_alignment),
             direct_opens: direct_opens(&file, kind),
+            udev_record: udev_record(&stat, kind),
             block_device: from_result(block_device_of(file)),
             cached: match kind {
                 FileKind::Regular | FileKind::BlockDevice => {
@@ -187,6 +191,18 @@ fn direct_opens(file: &FileRef<'_>, kind: FileKind) -> Support {
     }
 }
 
+/// Looked for by the number of the device itself, as cuFile does; file systems without a device have the major number 0.
+fn udev_record(stat: &FileStat, kind: FileKind) -> Support {
+    let device = match kind {
+        FileKind::BlockDevice => stat.st_rdev,
+        _ => stat.st_dev,
+    };
+    match (major(device), minor(device)) {
+        (0, _) => Support::no("the file system has no block device of its own"),
+        numbers => udev::record(Path::new("/"), numbers),
+    }
+}
+
 impl FileKind {
     fn of(bits: SFlag) -> FileKind {
         match bits {
@@ -239,6 +255,7 @@ impl fmt::Display for FileProbe {
         )?;
         writeln!(f, "{:LABEL$}{}", "direct I/O opens", self.direct_opens)?;
         writeln!(f, "{:LABEL$}{}", "block device", self.block_device)?;
+        writeln!(f, "{:LABEL$}{}", "record of udev", self.udev_record)?;
         write!(f, "{:LABEL$}{}", "cached", self.cached)
     }
 }

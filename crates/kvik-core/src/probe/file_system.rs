@@ -22,6 +22,8 @@ pub struct FileSystem {
     pub source: Fact<String>,
     /// Where it was mounted.
     pub mount_point: Fact<String>,
+    /// With which options, those of the mount and those of the file system: `rw,relatime,data=ordered`.
+    pub options: Fact<String>,
 }
 
 impl FileSystem {
@@ -30,13 +32,17 @@ impl FileSystem {
             Ok(stats) => stats.filesystem_type().0 as u64,
             Err(errno) => return Fact::absent(format!("statfs: {errno}")),
         };
-        let (name, source, mount_point) = match mount_of(fd) {
+        let (name, source, mount_point, options) = match mount_of(fd) {
             Fact::Known(mount) => (
                 Some(mount.name),
                 Fact::Known(mount.source),
                 Fact::Known(mount.point),
+                Fact::Known(mount.options),
             ),
-            Fact::Absent { absent } => (None, Fact::absent(absent.clone()), Fact::absent(absent)),
+            Fact::Absent { absent } => {
+                let none = || Fact::absent(absent.clone());
+                (None, none(), none(), none())
+            }
         };
         let name = name
             .or_else(|| name_of_magic(magic).map(str::to_owned))
@@ -46,6 +52,7 @@ impl FileSystem {
             magic,
             source,
             mount_point,
+            options,
         })
     }
 }
@@ -66,6 +73,7 @@ struct Mount {
     name: String,
     source: String,
     point: String,
+    options: String,
 }
 
 /// By the mount's number, so that neither nested nor bind mounts can be confused.
@@ -98,13 +106,26 @@ fn find_mount(table: &str, number: u64) -> Option<Mount> {
             return None;
         }
         let point = unescape(before.nth(3)?);
+        let of_mount = before.next()?;
         let mut after = after.split(' ');
         Some(Mount {
             point,
             name: unescape(after.next()?),
             source: unescape(after.next()?),
+            options: unescape(&without_doubles(of_mount, after.next()?)),
         })
     })
+}
+
+/// The words of both lists, each once: `rw` stands in both.
+fn without_doubles(of_mount: &str, of_file_system: &str) -> String {
+    let mut words: Vec<&str> = of_mount.split(',').collect();
+    for word in of_file_system.split(',') {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(",")
 }
 
 /// Space, tab, newline and backslash stand in the table as a backslash and three octal digits.
@@ -185,15 +206,24 @@ broken line
 
     #[test]
     fn a_mount_is_found_by_its_number_with_any_number_of_tags() {
-        let mount = |name: &str, source: &str, point: &str| Mount {
+        let mount = |name: &str, source: &str, point: &str, options: &str| Mount {
             name: name.to_owned(),
             source: source.to_owned(),
             point: point.to_owned(),
+            options: options.to_owned(),
         };
-        assert_eq!(find_mount(TABLE, 27), Some(mount("ext4", "/dev/vda", "/")));
+        assert_eq!(
+            find_mount(TABLE, 27),
+            Some(mount("ext4", "/dev/vda", "/", "rw,relatime,discard"))
+        );
         assert_eq!(
             find_mount(TABLE, 31),
-            Some(mount("nfs4", "server:/ex\\port", "/mnt/my data"))
+            Some(mount(
+                "nfs4",
+                "server:/ex\\port",
+                "/mnt/my data",
+                "rw,noatime,vers=4.2"
+            ))
         );
         assert_eq!(find_mount(TABLE, 33), None);
         assert_eq!(find_mount(TABLE, 2), None);

@@ -30,7 +30,7 @@ pub(super) enum Level {
 }
 
 impl Finding {
-    fn ok(what: impl Into<String>) -> Self {
+    pub(super) fn ok(what: impl Into<String>) -> Self {
         Finding {
             level: Level::Ok,
             what: what.into(),
@@ -39,7 +39,7 @@ impl Finding {
         }
     }
 
-    fn note(what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn note(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Finding {
             level: Level::Note,
             what: what.into(),
@@ -147,6 +147,13 @@ pub(super) fn of_machine(probe: &Probe) -> Vec<Finding> {
         findings.push(Finding::note(
             "huge pages are off, so that large new buffers cost more time than the copy into them",
             "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ));
+    }
+    if let Some(why) = probe.io_uring.why_not() {
+        findings.push(Finding::note(
+            format!("io_uring cannot be used: {why}"),
+            "nothing to do for most work; a container's filter of system calls, the setting kernel.io_uring_disabled or the \
+             limit on locked memory (`ulimit -l`) can be loosened by who runs this machine",
         ));
     }
     if probe.wsl {
