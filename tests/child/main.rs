@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod cold;
+mod devices;
 mod direct;
 mod exit;
 mod fakes;
@@ -44,6 +45,9 @@ fn main() {
         "direct-clones" => direct::clones(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),
+        "late-pieces-device" => devices::late_pieces(args),
+        "direct-device" => devices::direct(args),
+        "exit-device" => devices::exit(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod devices;
 mod exams;
 mod fakes;
 mod file_systems;

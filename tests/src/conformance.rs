@@ -2,12 +2,13 @@
 //!
 //! A door says how it opens an object with given bytes ([`Door`]), and what the opened object can do besides reading
 //! ([`Opened`]). The exam goes over thread counts and task sizes and checks, after each operation, the bytes, the count,
-//! the kind of error, and that nothing outside the count was touched. [`Files`] is the door of local files.
+//! the kind of error, and that nothing outside the count was touched. [`Files`] is the door of local files,
+//! [`DeviceFiles`] that of local files whose bytes go to a device and come from one.
 //!
 //! # Example: a door that only reads
 //! ```no_run
-//! use kvik::{FileHandle, Pending, ReadAt};
-//! use kvik_tests::conformance::{Door, Opened, Setting, exam};
+//! use kvik::{FileHandle, ReadAt};
+//! use kvik_tests::conformance::{Door, InFlight, Opened, Setting, exam};
 //!
 //! struct MyDoor;
 //! struct MyObject(FileHandle);
@@ -19,11 +20,12 @@
 //! }
 //! impl Opened for MyObject {
 //!     fn reader(&self) -> &dyn ReadAt { &self.0 }
-//!     fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Pending<Vec<u8>> { self.0.submit_read(buffer, offset) }
+//!     fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight> { Box::new(self.0.submit_read(buffer, offset)) }
 //! }
 //! exam(&MyDoor);
 //! ```
 
+mod device_files;
 mod files;
 mod ranges;
 
@@ -36,6 +38,7 @@ use proptest::test_runner::{
 use crate::model::{Extent, Model, Operation, Place, Scale, operations};
 use crate::pattern::{UNTOUCHED, first_difference, pattern};
 
+pub use device_files::DeviceFiles;
 pub use files::{Cached, Files};
 
 /// A way to objects: what sits the exam.
@@ -55,7 +58,7 @@ pub trait Opened {
     fn reader(&self) -> &dyn ReadAt;
 
     /// Starts a read.
-    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Pending<Vec<u8>>;
+    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight>;
 
     /// Writes it.
     fn writer(&self) -> Option<&dyn Writer> {
@@ -72,13 +75,32 @@ pub trait Writer {
     fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> kvik::Result<usize>;
 
     /// Starts a write.
-    fn submit_write(&self, source: Vec<u8>, offset: u64) -> Pending<Vec<u8>>;
+    fn submit_write(&self, source: Vec<u8>, offset: u64) -> Box<dyn InFlight>;
 
     /// Cuts or extends it.
     fn set_len(&self, len: u64) -> kvik::Result<()>;
 
     /// What somebody else finds in it, asked without kvik.
     fn stored(&self) -> Vec<u8>;
+}
+
+/// A transfer in the background. Dropping it cancels what has not started and waits for what has.
+pub trait InFlight {
+    /// Stops what has not started.
+    fn cancel(&self);
+
+    /// Waits for it; gives its outcome, and the bytes of its buffer.
+    fn finish(self: Box<Self>) -> (kvik::Result<usize>, Vec<u8>);
+}
+
+impl InFlight for Pending<Vec<u8>> {
+    fn cancel(&self) {
+        Pending::cancel(self);
+    }
+
+    fn finish(self: Box<Self>) -> (kvik::Result<usize>, Vec<u8>) {
+        Pending::finish(*self)
+    }
 }
 
 /// How the object is read and written.
@@ -129,7 +151,7 @@ impl Setting {
 /// At the first answer that is wrong, with the shortest row of operations that leads there.
 #[track_caller]
 pub fn exam(door: &dyn Door) {
-    exam_of_tasks(door, &TASK_SIZES);
+    exam_of_tasks(door, &TASK_SIZES, 1);
 }
 
 /// As [`exam`], with the large tasks alone: for what small ones have no part in.
@@ -138,18 +160,28 @@ pub fn exam(door: &dyn Door) {
 /// As `exam`.
 #[track_caller]
 pub fn exam_of_large_tasks(door: &dyn Door) {
-    exam_of_tasks(door, &TASK_SIZES[4..]);
+    exam_of_tasks(door, &TASK_SIZES[4..], 1);
+}
+
+/// As [`exam`], with one case of `share`: for a door of which there are many variants, or that takes its time.
+///
+/// # Panics
+/// As `exam`.
+#[track_caller]
+pub fn short_exam(door: &dyn Door, share: u32) {
+    exam_of_tasks(door, &TASK_SIZES, share);
 }
 
 #[track_caller]
-fn exam_of_tasks(door: &dyn Door, task_sizes: &[usize]) {
+fn exam_of_tasks(door: &dyn Door, task_sizes: &[usize], share: u32) {
     for &task_size in task_sizes {
         // Large tasks need large objects, and take their time.
         let cases = match task_size {
-            0..=65_535 => 60,
+            0..=65_535 => 60_u32,
             65_536..=1_048_576 => 6,
             _ => 3,
         };
+        let cases = cases.div_ceil(share);
         for threads in THREADS {
             let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
             sit(

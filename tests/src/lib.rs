@@ -19,6 +19,7 @@ pub mod child;
 pub mod engine;
 pub mod fake;
 pub mod faults;
+pub mod gpu;
 pub mod mounts;
 pub mod need;
 pub mod os;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::gpu::Gpu;
+
 /// Fails unless the process is root.
 #[track_caller]
 pub fn root() {
@@ -10,6 +12,18 @@ pub fn root() {
         "this test mounts file systems or makes loop devices, for which it must be root. Run it as root (sudo -E cargo \
          nextest run -p kvik-tests), or leave it out: cargo nextest run -E 'not test(file_systems)'"
     );
+}
+
+/// A device: the fake driver's, or that of the machine if the variable `KVIK_TEST_GPU` says `real`. Fails without one.
+#[track_caller]
+pub fn gpu() -> Gpu {
+    let real = std::env::var_os("KVIK_TEST_GPU").is_some_and(|which| which == "real");
+    Gpu::take(real).unwrap_or_else(|why| {
+        panic!(
+            "this test needs an NVIDIA GPU and its driver: {why}. Carry target/gpu-bundle, which `cargo xtask gpu-bundle` makes, to \
+             a machine with one and run ./run.sh test there; or leave KVIK_TEST_GPU away, and it runs on the fake driver"
+        )
+    })
 }
 
 /// The path of `program`; fails with the name of the Debian package that has it.

@@ -76,7 +76,8 @@ impl Call {
     /// # Errors
     /// As for [`read`](Call::read); range and count are those of the piece that failed.
     pub fn read_ranges(&self, pieces: &mut [ReadPiece<'_>], gap: u64) -> Result<Vec<usize>> {
-        let spots = pieces.iter().map(|piece| piece.wanted().spot());
+        let wanted = pieces.iter().filter(|piece| !piece.is_empty());
+        let spots = wanted.map(|piece| piece.wanted().spot());
         let spots = self.checked(Direction::Read, same_place(spots))?;
         let memory = |piece: &ReadPiece<'_>| {
             let memory = piece.wanted().memory();
@@ -92,7 +93,8 @@ impl Call {
     /// As for [`write`](Call::write); `Misuse` if two pieces overlap, and then nothing is written; range and count are
     /// those of the piece that failed.
     pub fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> Result<usize> {
-        let spots = pieces.iter().map(|piece| piece.source().spot());
+        let given = pieces.iter().filter(|piece| !piece.source().is_empty());
+        let spots = given.map(|piece| piece.source().spot());
         let spots = self.checked(Direction::Write, same_place(spots))?;
         let memory = |piece: &WritePiece<'_>| (piece.offset(), piece.source().memory());
         let pieces = pieces.iter().map(memory);
@@ -261,8 +263,8 @@ struct Way {
     memory: kvik_stats::Memory,
 }
 
-/// Where the memory of all pieces is: nowhere in particular if it is the host's, else in one context, with each stream that
-/// comes first once.
+/// Where the memory of all pieces, of which none is empty, is: nowhere in particular if it is the host's, else in one
+/// context, with each stream that comes first once.
 fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
     let mut found: Option<Vec<Spot>> = None;
     for spot in spots {

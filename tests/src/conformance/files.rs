@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use kvik::{EngineKind, EnginePreference, FileHandle, Pending, ReadAt, WritePiece};
+use kvik::{EngineKind, EnginePreference, FileHandle, ReadAt, WritePiece};
 
-use super::{Door, Opened, Setting, Writer};
+use super::{Door, InFlight, Opened, Setting, Writer};
 
 /// The door of local files: [`FileHandle`] on files in a folder.
 #[derive(Clone, Debug)]
@@ -52,14 +52,20 @@ impl Files {
     }
 }
 
+/// A file in `folder` that holds `bytes`; taken away on drop.
+pub(super) fn file(folder: &Path, bytes: &[u8]) -> tempfile::TempPath {
+    let file = tempfile::Builder::new()
+        .prefix("exam-")
+        .tempfile_in(folder)
+        .unwrap();
+    let path = file.into_temp_path();
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
 impl Door for Files {
     fn open(&self, bytes: &[u8], setting: &Setting) -> Box<dyn Opened> {
-        let file = tempfile::Builder::new()
-            .prefix("exam-")
-            .tempfile_in(&self.folder)
-            .unwrap();
-        let path = file.into_temp_path();
-        std::fs::write(&path, bytes).unwrap();
+        let path = file(&self.folder, bytes);
         let handle = FileHandle::options()
             .read(true)
             .write(true)
@@ -105,9 +111,9 @@ impl Opened for OpenFile {
         &self.handle
     }
 
-    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Pending<Vec<u8>> {
+    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
         self.drop_pages();
-        self.handle.submit_read(buffer, offset)
+        Box::new(self.handle.submit_read(buffer, offset))
     }
 
     fn writer(&self) -> Option<&dyn Writer> {
@@ -124,8 +130,8 @@ impl Writer for OpenFile {
         self.handle.write_ranges(pieces)
     }
 
-    fn submit_write(&self, source: Vec<u8>, offset: u64) -> Pending<Vec<u8>> {
-        self.handle.submit_write(source, offset)
+    fn submit_write(&self, source: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
+        Box::new(self.handle.submit_write(source, offset))
     }
 
     fn set_len(&self, len: u64) -> kvik::Result<()> {

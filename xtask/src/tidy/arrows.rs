@@ -23,7 +23,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik-fake-cufile", &["kvik-fake-common"]),
     (
         "kvik-tests",
-        &["kvik", "kvik-fake-cuda", "kvik-fake-cufile"],
+        // kvik-sys for what the user's own program does on a device.
+        &["kvik", "kvik-fake-cuda", "kvik-fake-cufile", "kvik-sys"],
     ),
     // For the page of settings.
     ("xtask", &["kvik-config"]),

@@ -44,6 +44,17 @@ impl Slab {
         loan.map(|loan| Slab::lend(len, loan)).transpose()
     }
 
+    /// Gives it up, so that it is nobody's memory any more and does not count as lent: what a device that failed may still
+    /// be at.
+    pub(crate) fn abandon(mut self) {
+        if let Some(block) = self.block.take()
+            && started().is_some()
+        {
+            budget().forgo(block.len());
+            mem::forget(block);
+        }
+    }
+
     /// Its first byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.block

@@ -184,3 +184,20 @@ fn asking_for_pinned_memory_does_not_load_the_driver() {
     assert_eq!((pinned_memory(), free_pinned_memory()), (memory(0, 0), 0));
     assert_eq!(fake.calls("*"), 0);
 }
+
+#[test]
+fn a_slab_that_is_abandoned_counts_no_more_and_is_never_lent_again() {
+    let fake = Fake::start();
+    own_context(0);
+    let slab = Slab::take(MIB, 2 << 20).unwrap();
+    let place = slab.start();
+    slab.abandon();
+    assert_eq!(pinned_memory(), memory(0, 0));
+    let other = Slab::take(MIB, 1 << 20).unwrap();
+    assert_ne!(other.start(), place);
+    // What a device may still be at is there, and pinned.
+    let registered = fake.call("fake_cuda_live_registered_bytes", []);
+    assert_eq!(registered, 2 * MIB);
+    // SAFETY: the pages are mapped for as long as the process lives, and no device is at them.
+    unsafe { place.write_bytes(7, MIB) };
+}

@@ -43,7 +43,7 @@ pub(super) struct StagedLane<'w> {
 
 /// A slab and what is in it.
 struct Stage {
-    slab: ManuallyDrop<Slab>,
+    slab: Slab,
     places: Places,
     copies: Vec<Copy>,
     tasks: Vec<usize>,
@@ -88,9 +88,10 @@ impl<'w> StagedLane<'w> {
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
         lane.add(Slab::take(engine.slab, engine.limit())?);
         while lane.stages.len() < STAGES {
-            match Slab::try_take(engine.slab, engine.limit())? {
-                Some(slab) => lane.add(slab),
-                None => break,
+            match Slab::try_take(engine.slab, engine.limit()) {
+                Ok(Some(slab)) => lane.add(slab),
+                // The limit is reached, or no more memory can be pinned.
+                Ok(None) | Err(_) => break,
             }
         }
         Ok(lane)
@@ -99,7 +100,7 @@ impl<'w> StagedLane<'w> {
     fn add(&mut self, slab: Slab) {
         self.stages.push(Stage {
             places: Places::new(slab.len(), os::page_size() as usize),
-            slab: ManuallyDrop::new(slab),
+            slab,
             copies: Vec::new(),
             tasks: Vec::new(),
             moving: 0,
@@ -182,7 +183,7 @@ impl<'w> StagedLane<'w> {
                 staging.error = Some(error.clone());
             }
         }
-        let quiet = self.stream.synchronize().is_ok();
+        let quiet = is_quiet(&self.stream);
         self.release(index);
         // What the device still does with the slab is not known: it takes no more tasks.
         self.stages[index].busy = !quiet;
@@ -407,12 +408,11 @@ impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
         // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
         unsafe { ManuallyDrop::drop(&mut self.host) };
-        let quiet = self.stream.synchronize().is_ok();
-        for mut stage in self.stages.drain(..) {
-            // A device that failed may still be at it: such a slab is never used again.
-            if quiet {
-                // SAFETY: the stage is being dropped, and nothing uses its slab after this.
-                unsafe { ManuallyDrop::drop(&mut stage.slab) };
+        let quiet = is_quiet(&self.stream);
+        for stage in self.stages.drain(..) {
+            match quiet {
+                true => drop(stage.slab),
+                false => stage.slab.abandon(),
             }
         }
         if quiet {
@@ -465,6 +465,12 @@ fn submit(stream: &CopyStream, direction: Direction, copies: &[Copy]) -> Result<
         Direction::Write => unsafe { stream.batch_to_host(copies) }?,
     }
     stream.mark()
+}
+
+/// Waits until nothing of a stream is under way; `false` if that cannot be known.
+fn is_quiet(stream: &CopyStream) -> bool {
+    // The driver may answer with what went wrong before, once, and without having waited.
+    (0..2).any(|_| stream.synchronize().is_ok())
 }
 
 fn not_on_device<'w>(task: Task, window: Window<'w>) -> Completion<'w> {

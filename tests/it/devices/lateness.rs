@@ -1,0 +1,132 @@
+//! A device that is late: nobody returns before it is done, and one that is held up holds up nobody else.
+
+use std::thread;
+use std::time::Duration;
+
+use kvik::{DeviceBuffer, free_pinned_memory, pinned_memory};
+use kvik_tests::gpu::{Kind, Memory, Stream};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+use super::{assert_at_rest, open, start};
+
+const LEN: usize = 100_000;
+
+#[test]
+fn a_read_returns_when_its_bytes_are_on_the_device_and_a_write_when_they_are_in_the_file() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    for (threads, task, slab) in [(1, 1 << 20, 4 << 20), (1, 500, 8192), (4, 10_000, 16_384)] {
+        let handle = open(&path, threads, task, slab);
+        let copy = open(&folder.path().join("copy"), threads, task, slab);
+        fake.set_delay(Duration::from_millis(1));
+        let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+        handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+        assert_eq!(
+            fake.peek(memory.address() as usize, LEN),
+            pattern(1, 0, LEN)
+        );
+        copy.write_all_at(memory.source(0..LEN), 0).unwrap();
+        let stored = std::fs::read(folder.path().join("copy")).unwrap();
+        assert_same(&stored, &pattern(1, 0, LEN));
+        // What the program does with the memory now is disturbed by nobody.
+        fake.poke(memory.address() as usize, &[UNTOUCHED; LEN]);
+        thread::sleep(Duration::from_millis(5));
+        assert_all(&fake.peek(memory.address() as usize, LEN), UNTOUCHED);
+    }
+    assert_at_rest(&fake);
+}
+
+/// Everything is held: a transfer that is dropped or waited for by one thread must not end before it is let go.
+#[test]
+fn dropping_a_read_or_write_in_the_background_waits_for_a_device_that_is_late() {
+    let (_gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 2, 10_000, 16_384);
+    for write in [false, true] {
+        let buffer = DeviceBuffer::new(0, LEN).unwrap();
+        fake.hold_all();
+        let dropped = match write {
+            false => {
+                let pending = handle.submit_read(buffer, 0);
+                while fake.calls("cuMemcpyHtoDAsync_v2") == 0 {
+                    thread::yield_now();
+                }
+                thread::spawn(move || drop(pending))
+            }
+            true => {
+                let pending = handle.submit_write(buffer, 0);
+                while fake.calls("cuMemcpyDtoHAsync_v2") == 0 {
+                    thread::yield_now();
+                }
+                thread::spawn(move || drop(pending))
+            }
+        };
+        thread::sleep(Duration::from_millis(30));
+        assert!(!dropped.is_finished(), "the device has not done its copies");
+        fake.release_all();
+        dropped.join().unwrap();
+    }
+    assert_at_rest(&fake);
+}
+
+#[test]
+fn a_device_that_is_held_up_does_not_hold_up_another_one_or_the_host() {
+    let (gpu, fake) = start();
+    assert_eq!(gpu.devices(), 2);
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 1, 10_000, 16_384);
+    let stuck = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let held = Stream::default_of(&gpu, 0).hold();
+    thread::scope(|scope| {
+        let mut stuck = stuck;
+        let handle = &handle;
+        let read = scope.spawn(move || {
+            handle.read_exact_at(stuck.target(0..LEN), 0).unwrap();
+            assert_same(&stuck.bytes(), &pattern(1, 0, LEN));
+        });
+        while pinned_memory().lent == 0 {
+            thread::yield_now();
+        }
+        let mut other = Memory::new(&gpu, 1, Kind::Plain, LEN);
+        let mut host = vec![0; LEN];
+        handle.read_exact_at(other.target(0..LEN), 0).unwrap();
+        handle.read_exact_at(&mut host, 0).unwrap();
+        assert_same(&other.bytes(), &host);
+        assert!(!read.is_finished());
+        drop(held);
+        read.join().unwrap();
+    });
+    assert_at_rest(&fake);
+}
+
+/// More lanes than the limit has slabs for, one after another held up: they wait for slabs and get them.
+#[test]
+fn more_transfers_than_there_are_slabs_wait_for_each_other_and_end() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 4, 4096, 4096);
+    fake.set_delay(Duration::from_micros(50));
+    let gpu = &gpu;
+    thread::scope(|scope| {
+        for number in 0..24 {
+            let handle = &handle;
+            scope.spawn(move || {
+                let mut memory = Memory::new(gpu, number % 2, Kind::Plain, LEN);
+                for offset in [0, 1, 4095] {
+                    let read = handle.read_at(memory.target(0..LEN), offset);
+                    assert_eq!(read.unwrap(), LEN - offset as usize);
+                }
+                let bytes = memory.bytes();
+                assert_same(&bytes[..LEN - 4095], &pattern(1, 4095, LEN - 4095));
+            });
+        }
+    });
+    // So many of a page each may be lent at once.
+    assert!(pinned_memory().kept <= 64 * 4096, "{:?}", pinned_memory());
+    free_pinned_memory();
+    assert_at_rest(&fake);
+}

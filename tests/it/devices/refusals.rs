@@ -1,0 +1,92 @@
+//! What is refused before anything moves, and what a stream that records a graph means.
+
+use kvik::{ErrorKind, FileHandle};
+use kvik_tests::gpu::{Kind, Memory, Stream};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+use super::{assert_at_rest, start};
+
+#[test]
+fn a_stream_that_records_a_graph_is_refused_and_goes_on_recording() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 10_000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let stream = Stream::new(&gpu, 0);
+    let name = stream.raw().as_raw() as usize;
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 10_000);
+    memory.set(UNTOUCHED);
+    fake.set_capturing(name, 1);
+    let target = memory.target(0..10_000).behind(stream.raw());
+    let error = handle.read_at(target, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    assert!(error.to_string().contains("recording a graph"), "{error}");
+    let source = memory.source(0..10_000).behind(stream.raw());
+    let error = handle.write_at(source, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    let mut status = 0_usize;
+    fake.call(
+        "cuStreamIsCapturing",
+        [name, kvik_tests::fake::at(&mut status)],
+    );
+    assert_eq!(status, 1, "it records still");
+    // Who does not name it is not concerned.
+    handle.read_exact_at(memory.target(0..5000), 0).unwrap();
+    fake.call(
+        "cuStreamIsCapturing",
+        [name, kvik_tests::fake::at(&mut status)],
+    );
+    assert_eq!(status, 1, "it records still");
+    fake.set_capturing(name, 0);
+    let bytes = memory.bytes();
+    assert_same(&bytes[..5000], &pattern(1, 0, 5000));
+    assert_all(&bytes[5000..], UNTOUCHED);
+    assert_same(&std::fs::read(&path).unwrap(), &pattern(1, 0, 10_000));
+    assert_at_rest(&fake);
+}
+
+#[test]
+fn a_handle_that_may_not_read_or_write_refuses_memory_of_a_device_too() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 1000);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 1000);
+    memory.set(UNTOUCHED);
+    let error = FileHandle::open(&path)
+        .unwrap()
+        .write_at(memory.source(0..10), 0)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let written = FileHandle::options().write(true).open(&path).unwrap();
+    let error = written.read_at(memory.target(0..10), 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let error = written
+        .write_at(memory.source(0..10), u64::MAX - 3)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    assert_all(&memory.bytes(), UNTOUCHED);
+    assert_at_rest(&fake);
+}
+
+#[test]
+fn a_device_that_has_no_pinned_memory_left_is_out_of_memory() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 1000);
+    let handle = FileHandle::open(&path).unwrap();
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 1000);
+    fake.fail("cuMemHostRegister_v2", "1+", 2);
+    let error = handle.read_at(memory.target(0..1000), 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    fake.succeed();
+    // One slab is enough.
+    fake.fail("cuMemHostRegister_v2", "2+", 2);
+    handle.read_exact_at(memory.target(0..1000), 0).unwrap();
+    fake.succeed();
+    assert_same(&memory.bytes(), &pattern(1, 0, 1000));
+    assert_at_rest(&fake);
+}

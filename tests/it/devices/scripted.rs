@@ -1,0 +1,99 @@
+//! Engines for the host's memory that fail in the middle, or panic, below the one that stages their bytes for a device.
+
+use std::sync::Arc;
+
+use kvik::ErrorKind;
+use kvik::corridor::Call;
+use kvik_tests::engine::{Gate, Scripted, Step};
+use kvik_tests::gpu::{Kind, Memory};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
+
+use super::{assert_at_rest, start};
+
+const TASK: usize = 3000;
+const LEN: usize = 30 * TASK;
+
+/// A call whose slabs have room for a few tasks.
+fn call(engine: Scripted, threads: usize, slab: u64) -> Call {
+    Call {
+        bounce_buffer_size: slab,
+        ..engine.call(threads, TASK as u64)
+    }
+}
+
+#[test]
+fn when_a_piece_fails_what_came_before_it_is_on_the_device_and_counted() {
+    let (gpu, fake) = start();
+    for slab in [4096, 16_384, 4 << 20] {
+        for bad in [0, 1, 17, 29] {
+            // The staged engine numbers tasks anew, so that they are known by their place in the file.
+            let script = move |offset: u64| match offset == (bad * TASK) as u64 {
+                true => Step::Fail,
+                false => Step::Move,
+            };
+            let engine = Scripted::new(move |task| script(task.range.start));
+            let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+            memory.set(UNTOUCHED);
+            let read = call(engine, 1, slab).read(&mut memory.target(0..LEN), 0);
+            let error = read.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.done()),
+                (ErrorKind::Io, (bad * TASK) as u64)
+            );
+            assert!(error.to_string().contains("was told to fail"), "{error}");
+            let bytes = memory.bytes();
+            assert_same(&bytes[..bad * TASK], &pattern(0, 0, bad * TASK));
+            assert_all(&bytes[bad * TASK..][..TASK], UNTOUCHED);
+        }
+    }
+    assert_at_rest(&fake);
+}
+
+#[test]
+fn an_engine_that_panics_is_an_error_and_leaves_nothing_behind() {
+    let (gpu, fake) = start();
+    for threads in [1, 4] {
+        let engine = Scripted::new(|task| match task.range.start == (9 * TASK) as u64 {
+            true => Step::Panic,
+            false => Step::Move,
+        });
+        let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+        let read = call(engine, threads, 16_384).read(&mut memory.target(0..LEN), 0);
+        let error = read.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+        assert!(error.to_string().contains("a worker panicked"), "{error}");
+        memory.set(UNTOUCHED);
+        assert_all(&memory.bytes(), UNTOUCHED);
+    }
+    assert_at_rest(&fake);
+}
+
+#[test]
+fn a_read_that_is_cancelled_has_on_the_device_what_it_counts() {
+    let (_gpu, fake) = start();
+    let gate = Gate::new();
+    let wait = Arc::clone(&gate);
+    let engine = Scripted::new(move |task| {
+        if task.range.start == (5 * TASK) as u64 {
+            wait.pass();
+        }
+        Step::Move
+    });
+    let call = call(engine, 1, 8192);
+    let mut buffer = kvik::DeviceBuffer::new(0, LEN).unwrap();
+    buffer.fill(UNTOUCHED).unwrap();
+    let pending = call.submit_read(buffer, 0);
+    gate.wait_for(1);
+    pending.cancel();
+    gate.open();
+    let (outcome, buffer) = pending.finish();
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    let done = error.done() as usize;
+    assert!((6 * TASK..LEN).contains(&done), "{done}");
+    let mut bytes = vec![0; LEN];
+    buffer.copy_to_host(&mut bytes).unwrap();
+    assert_same(&bytes[..done], &pattern(0, 0, done));
+    assert_all(&bytes[done..], UNTOUCHED);
+    assert_at_rest(&fake);
+}
