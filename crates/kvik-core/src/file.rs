@@ -1,5 +1,6 @@
 //! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
 
+mod device;
 mod device_route;
 mod ranges;
 mod storage;
@@ -176,9 +177,9 @@ impl FileHandle {
         }
         let range = self.check(offset, len, options, Op::Read)?;
         let Some(mut window) = target.window() else {
-            return self.call(len, options)?.read(&mut target, offset);
+            return self.read_to_device(target, offset, options);
         };
-        let span = self.begin(Direction::Read, offset, len);
+        let span = self.begin(Direction::Read, Memory::Host, offset, len);
         let outcome = posix::fill(&self.0.file, &mut window, offset);
         let moved = window.filled();
         span.finish(moved as u64, outcome.is_ok());
@@ -195,9 +196,9 @@ impl FileHandle {
         }
         let range = self.check(offset, len, options, Op::Write)?;
         let Some(bytes) = source.bytes() else {
-            return self.call(len, options)?.write(source, offset);
+            return self.write_from_device(source, offset, options);
         };
-        let span = self.begin(Direction::Write, offset, len);
+        let span = self.begin(Direction::Write, Memory::Host, offset, len);
         let (moved, error) = posix::drain(&self.0.file, bytes, offset);
         span.finish(moved as u64, error.is_none());
         match error {
@@ -232,11 +233,17 @@ impl FileHandle {
         Ok(plan.range())
     }
 
-    fn begin(&self, direction: Direction, offset: u64, len: u64) -> kvik_stats::Span {
+    fn begin(
+        &self,
+        direction: Direction,
+        memory: Memory,
+        offset: u64,
+        len: u64,
+    ) -> kvik_stats::Span {
         kvik_stats::begin(Start {
             backend: self.0.engine.backend(),
             direction,
-            memory: Memory::Host,
+            memory,
             source: &self.0.name,
             offset,
             size: len,

@@ -224,6 +224,14 @@ impl CopyStream {
     }
 }
 
+impl CopyStream {
+    /// Waits until nothing of it is under way; `false` if that cannot be known.
+    pub(crate) fn is_quiet(&self) -> bool {
+        // The driver may answer with what went wrong before, once, and without having waited.
+        (0..2).any(|_| self.synchronize().is_ok())
+    }
+}
+
 impl Drop for CopyStream {
     fn drop(&mut self) {
         // In a child it is not ours any more.

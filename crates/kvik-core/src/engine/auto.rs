@@ -118,7 +118,9 @@ impl Reader<'_> {
         offset: u64,
     ) -> Result<()> {
         let asked = window.remaining();
-        if asked < SMALL || window.is_scattered() || !self.engine.local {
+        // Into a slab the kernel's copy is the best there is, so that nothing is to be chosen for what cannot be cold.
+        let no_choice = self.engine.for_slabs && self.engine.cold.is_none();
+        if asked < SMALL || window.is_scattered() || !self.engine.local || no_choice {
             return posix::fill(file, window, offset);
         }
         let start = offset + window.filled() as u64;

@@ -36,6 +36,8 @@ pub(super) struct StagedLane<'w> {
     answers: Vec<Completion<'w>>,
     // The longest task there will be.
     longest: usize,
+    // Whether the device may be at a slab that nobody waits for.
+    failed: bool,
     stream: ManuallyDrop<CopyStream>,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
@@ -82,13 +84,14 @@ impl<'w> StagedLane<'w> {
             finished: Vec::new(),
             answers: Vec::new(),
             longest: engine.largest() as usize,
+            failed: false,
             stream: ManuallyDrop::new(stream),
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
-        lane.add(Slab::take(engine.slab, engine.limit())?);
+        lane.add(Slab::take(engine.sizes.slab, engine.sizes.limit)?);
         while lane.stages.len() < STAGES {
-            match Slab::try_take(engine.slab, engine.limit()) {
+            match Slab::try_take(engine.sizes.slab, engine.sizes.limit) {
                 Ok(Some(slab)) => lane.add(slab),
                 // The limit is reached, or no more memory can be pinned.
                 Ok(None) | Err(_) => break,
@@ -183,7 +186,8 @@ impl<'w> StagedLane<'w> {
                 staging.error = Some(error.clone());
             }
         }
-        let quiet = is_quiet(&self.stream);
+        let quiet = self.stream.is_quiet();
+        self.failed |= !quiet;
         self.release(index);
         // What the device still does with the slab is not known: it takes no more tasks.
         self.stages[index].busy = !quiet;
@@ -408,7 +412,8 @@ impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
         // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
         unsafe { ManuallyDrop::drop(&mut self.host) };
-        let quiet = is_quiet(&self.stream);
+        // What was submitted has been waited for, but for what is in `copying`.
+        let quiet = !self.failed && (self.copying.is_empty() || self.stream.is_quiet());
         for stage in self.stages.drain(..) {
             match quiet {
                 true => drop(stage.slab),
@@ -465,12 +470,6 @@ fn submit(stream: &CopyStream, direction: Direction, copies: &[Copy]) -> Result<
         Direction::Write => unsafe { stream.batch_to_host(copies) }?,
     }
     stream.mark()
-}
-
-/// Waits until nothing of a stream is under way; `false` if that cannot be known.
-fn is_quiet(stream: &CopyStream) -> bool {
-    // The driver may answer with what went wrong before, once, and without having waited.
-    (0..2).any(|_| stream.synchronize().is_ok())
 }
 
 fn not_on_device<'w>(task: Task, window: Window<'w>) -> Completion<'w> {

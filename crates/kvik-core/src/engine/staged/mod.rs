@@ -10,7 +10,9 @@
 //! caller names, when the call began.
 
 mod lane;
+mod once;
 mod places;
+mod sizes;
 
 use std::sync::Arc;
 
@@ -19,14 +21,15 @@ use kvik_stats::Backend;
 use super::{Engine, Lane};
 use crate::device::{Context, Mark, RawStream, Spot};
 use crate::error::Result;
-use crate::os;
 use lane::StagedLane;
+pub(crate) use once::Once;
+use sizes::Sizes;
 
 /// Reads and writes of one object for memory in one context.
 pub(crate) struct Staged {
     host: Arc<dyn Engine>,
     context: Context,
-    slab: usize,
+    sizes: Sizes,
     longest: u64,
     // What comes before the copies: what was queued when the call began, as far as it was not done by then.
     before: Vec<Mark>,
@@ -52,22 +55,14 @@ impl Staged {
             before.extend(stream.queue(context)?);
         }
         drop(entered);
-        let page = os::page_size();
-        let slab = slab_size(bounce_buffer_size);
-        // A task lies in a slab as it lies in its page of the file, which may take most of a page before it.
-        let room = if slab > page { slab - page } else { slab };
+        let sizes = Sizes::of(bounce_buffer_size);
         Ok(Staged {
             host,
             context,
-            slab: slab as usize,
-            longest: longest.clamp(1, room),
+            longest: longest.clamp(1, sizes.room),
+            sizes,
             before,
         })
-    }
-
-    /// How many bytes of slabs the process may have.
-    fn limit(&self) -> u64 {
-        self.slab as u64 * SLABS
     }
 }
 
@@ -84,15 +79,3 @@ impl Engine for Staged {
         self.longest
     }
 }
-
-/// The length of a slab: that of a task of the usual size and a page, as far as the setting allows; at least a page.
-fn slab_size(bounce_buffer_size: u64) -> u64 {
-    let page = os::page_size();
-    let most = bounce_buffer_size - bounce_buffer_size % page;
-    (SLAB + page).min(most.max(page))
-}
-
-// Measured on a machine with a bus of 55 GB/s: with 4 MiB eight threads reach 52.5 GB/s, with 1 MiB 39 and with 256 KiB 20.
-const SLAB: u64 = 4 << 20;
-// Two for each of 32 threads, beyond which more threads brought nothing.
-const SLABS: u64 = 64;

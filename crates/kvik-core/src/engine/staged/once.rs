@@ -1,0 +1,124 @@
+//! A small read or write of device memory at once, on the calling thread: what a lane does, without its queues.
+//!
+//! Of a read of 4 KiB the copy to the device takes most of the time; what a lane needs to keep several tasks under way would
+//! add half as much again.
+
+use std::fs::File;
+use std::ptr::NonNull;
+use std::slice;
+
+use super::sizes::Sizes;
+use crate::corridor::FillWindow;
+use crate::device::{CopyStream, Entered, Slab, Spot};
+use crate::engine::posix;
+use crate::error::{Error, Result};
+use crate::os;
+use crate::target::{Source, Target};
+
+/// Moves bytes between a file and memory of a device, through one slab.
+pub(crate) struct Once {
+    // Dropped in this order: all of it happens in the context.
+    stream: CopyStream,
+    slab: Slab,
+    _entered: Entered,
+}
+
+impl Once {
+    /// For up to `len` bytes; `None` if that is more than a slab takes, or all slabs are in use.
+    ///
+    /// # Errors
+    /// `Misuse` if one of the streams to wait for records a graph; `Device` if the driver fails.
+    pub(crate) fn take(spot: &Spot, bounce_buffer_size: u64, len: usize) -> Result<Option<Once>> {
+        let sizes = Sizes::of(bounce_buffer_size);
+        if len as u64 > sizes.room {
+            return Ok(None);
+        }
+        let entered = spot.context.enter()?;
+        let Some(slab) = Slab::try_take(sizes.slab, sizes.limit)? else {
+            return Ok(None);
+        };
+        let stream = CopyStream::lend(spot.context)?;
+        stream.follow_default()?;
+        if let Some(named) = spot.stream {
+            stream.follow(named)?;
+        }
+        Ok(Some(Once {
+            stream,
+            slab,
+            _entered: entered,
+        }))
+    }
+
+    /// Fills the target, of the spot that this was taken for, from `offset` on; returns how many bytes there were, and what
+    /// stopped it.
+    pub(crate) fn read(
+        self,
+        file: &File,
+        target: &mut Target<'_>,
+        offset: u64,
+    ) -> (usize, Option<Error>) {
+        let len = target.len();
+        let place = self.place(offset, len);
+        // SAFETY: the place is part of the slab, which is ours alone, and has `len` bytes.
+        let bytes = unsafe { slice::from_raw_parts_mut(place.cast().as_ptr(), len) };
+        let mut window = FillWindow::of(bytes);
+        let outcome = posix::fill(file, &mut window, offset);
+        let filled = window.filled();
+        let address = target.memory().start().addr() as u64;
+        // SAFETY: the target has `len` bytes of the device and is borrowed, like the filled part of the slab, until `wait`
+        // has returned.
+        let queued = unsafe { self.stream.to_device(address, place, filled) };
+        match self.wait(queued) {
+            Ok(()) => (filled, outcome.err()),
+            Err(error) => {
+                self.give_up();
+                (0, Some(error))
+            }
+        }
+    }
+
+    /// Writes the source, of the spot that this was taken for, at `offset`; returns how many bytes were written, and what
+    /// stopped it.
+    pub(crate) fn write(
+        self,
+        file: &File,
+        source: Source<'_>,
+        offset: u64,
+    ) -> (usize, Option<Error>) {
+        let len = source.len();
+        let place = self.place(offset, len);
+        let address = source.memory().start().addr() as u64;
+        // SAFETY: as in `read`, the other way.
+        let queued = unsafe { self.stream.to_host(place, address, len) };
+        if let Err(error) = self.wait(queued) {
+            self.give_up();
+            return (0, Some(error));
+        }
+        // SAFETY: the place is part of the slab, which is ours alone, has `len` bytes, and the device is done with it.
+        let bytes = unsafe { slice::from_raw_parts(place.as_ptr(), len) };
+        posix::drain(file, bytes, offset)
+    }
+
+    /// Where in the slab the bytes from `offset` on lie: as in their page of the file, if there is room for that.
+    fn place(&self, offset: u64, len: usize) -> NonNull<u8> {
+        let in_page = (offset % os::page_size()) as usize;
+        let before = if in_page + len <= self.slab.len() {
+            in_page
+        } else {
+            0
+        };
+        // SAFETY: the slab goes on for `len` bytes from there: see `take`.
+        unsafe { self.slab.start().add(before) }
+    }
+
+    fn wait(&self, queued: Result<()>) -> Result<()> {
+        queued.and_then(|()| self.stream.synchronize())
+    }
+
+    /// After a failure: a slab that the device may still be at is nobody's any more.
+    fn give_up(self) {
+        if !self.stream.is_quiet() {
+            self.slab.abandon();
+        }
+    }
+}
