@@ -15,3 +15,4 @@ mod refused_copy;
 mod reports;
 mod settings;
 mod support;
+mod via_gpu;
