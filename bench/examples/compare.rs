@@ -77,6 +77,7 @@ fn measure(flags: &Flags) -> Result<String, Box<dyn std::error::Error>> {
     let peers = Peers {
         python: flags.python.clone(),
         libraries: flags.libraries.clone(),
+        packages: None,
         fio: flags.fio.clone(),
     };
     // So that Ctrl-C removes the files, too.

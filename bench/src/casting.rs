@@ -7,6 +7,7 @@ use kvik::EngineKind;
 use crate::contender::{Contender, Role};
 use crate::data::Data;
 use crate::folder::Folder;
+use crate::gpu::{DeviceKind, Rig};
 use crate::loops::{CHUNK, FreshLoop, ReadLoop, direct};
 use crate::machine::{file_system, is_in_memory};
 use crate::memory::Pages;
@@ -59,6 +60,8 @@ pub(crate) enum Kind {
     Small { size: usize },
     /// Many small reads in one call.
     List { size: usize, past_the_cache: bool },
+    /// To or from memory of a device.
+    Device(DeviceKind),
 }
 
 impl Kind {
@@ -69,11 +72,16 @@ impl Kind {
             Self::Fresh | Self::Small { .. } => true,
             Self::List { past_the_cache, .. } => !past_the_cache,
             Self::Write { .. } => false,
+            Self::Device(kind) => kind.is_hot(),
         }
     }
 
     pub(crate) fn counts_operations(&self) -> bool {
-        matches!(self, Self::Small { .. } | Self::List { .. })
+        match self {
+            Self::Small { .. } | Self::List { .. } => true,
+            Self::Device(kind) => kind.counts_operations(),
+            Self::Read { .. } | Self::Fresh | Self::Write { .. } => false,
+        }
     }
 }
 
@@ -86,6 +94,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) folder: Option<&'a Folder>,
     pub(crate) threads: usize,
     pub(crate) opponents: Option<&'a Opponents>,
+    /// The device, where the suite has one.
+    pub(crate) rig: Option<&'a mut Rig>,
 }
 
 impl<'a> Stage<'a> {
@@ -101,22 +111,26 @@ impl<'a> Stage<'a> {
         let (job, path) = match &entry.kind {
             Kind::Read { page_offset, .. } => {
                 let page_offset = *page_offset;
-                (Job::Read { page_offset }, data.path.as_path())
+                (Job::Read { page_offset }, data.path.clone())
             }
-            Kind::Fresh => (Job::Fresh, data.path.as_path()),
+            Kind::Fresh => (Job::Fresh, data.path.clone()),
             Kind::Write { way, .. } => {
                 let sync = *way == WriteWay::Synced;
-                let path = written.as_deref().unwrap_or(&data.path);
+                let path = written.unwrap_or_else(|| data.path.clone());
                 (Job::Write { sync }, path)
             }
-            Kind::Small { size } => (Job::Small { size: *size, len }, data.path.as_path()),
-            Kind::List { size, .. } => (Job::List { size: *size, len }, data.path.as_path()),
+            Kind::Small { size } => (Job::Small { size: *size, len }, data.path.clone()),
+            Kind::List { size, .. } => (Job::List { size: *size, len }, data.path.clone()),
+            Kind::Device(kind) => match &self.rig {
+                Some(rig) => kind.job(data, rig),
+                None => return Err(no_device()),
+            },
         };
         let scene = self.own(entry)?;
         let (Some(opponents), Some(seed)) = (opponents, data.seed) else {
             return Ok(scene);
         };
-        let (rivals, absent) = opponents.rivals(&entry.against, &job, path, seed);
+        let (rivals, absent) = opponents.rivals(&entry.against, &job, &path, seed);
         notes.extend(absent.iter().map(|why| format!("{}: {why}", entry.name)));
         Ok(Box::new(Joined {
             name: entry.name.clone(),
@@ -193,6 +207,10 @@ impl<'a> Stage<'a> {
                 let scene = ListScene::new(name, data, *size, *past_the_cache, ours, &counts)?;
                 Box::new(scene)
             }
+            Kind::Device(kind) => match self.rig {
+                Some(rig) => kind.scene(name, data, rig)?,
+                None => return Err(no_device()),
+            },
         })
     }
 }
@@ -212,6 +230,10 @@ fn each_engine(
         }
     }
     Ok(all)
+}
+
+fn no_device() -> Trouble {
+    Trouble::Unfit("this suite has no device".into())
 }
 
 /// Lists past the page cache, and those that find it empty.

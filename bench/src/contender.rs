@@ -9,6 +9,9 @@ pub(crate) enum Role {
     Ours,
     /// A plain loop, one of which is the limit.
     Loop,
+    /// A part of the way alone, such as the bus without a file: nobody goes the whole way faster, and so it is no limit of
+    /// the case either.
+    Part,
     /// kvik again, held to one engine.
     Engine,
     /// KvikIO, in a process of its own.
@@ -22,6 +25,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Self::Ours | Self::Engine => "kvik",
             Self::Loop => "loop",
+            Self::Part => "part",
             Self::Kvikio => "kvikio",
             Self::Fio => "fio",
         })

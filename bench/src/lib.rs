@@ -5,7 +5,7 @@
 //! compared. Bytes are compared, too: a wrong one is an error, never a slow case.
 //!
 //! ```text
-//! default_suite, file_suite, compare_suite -> session -> race -> scenes -> kvik, a loop, or a rival
+//! default_suite, file_suite, gpu_suite, compare_suite -> session -> race -> scenes -> kvik, a loop, or a rival
 //!                                                           \-> figures -> report -> table, JSON
 //! ```
 //!
@@ -43,6 +43,7 @@ mod contender;
 mod data;
 mod figures;
 mod folder;
+mod gpu;
 mod loops;
 mod machine;
 mod memory;
@@ -62,6 +63,7 @@ mod trouble;
 mod worth;
 
 pub use compare::compare_suite;
+pub use gpu::gpu_suite;
 pub use machine::Machine;
 pub use options::{Options, Progress};
 pub use report::{Aim, Beside, Case, NotRun, Report};

@@ -30,6 +30,9 @@ pub struct Options {
     pub task_size: Option<u64>,
     /// Read this file instead of one of our own: only for [`file_suite`](crate::file_suite), and never written to.
     pub file: Option<PathBuf>,
+    /// The ordinal of the device, among those that the driver shows to this process: only for
+    /// [`gpu_suite`](crate::gpu_suite).
+    pub device: i32,
     /// Run only cases whose name contains one of these. Empty: all of them.
     pub cases: Vec<String>,
     /// The time that all cases of the suite together may take, about. Making data and comparing contents come on top.
@@ -45,6 +48,7 @@ impl Default for Options {
             threads: None,
             task_size: None,
             file: None,
+            device: 0,
             cases: Vec::new(),
             budget: Duration::from_secs(48),
         }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use kvik::config::{ByteSize, Layer};
 use kvik::{
-    Config, EngineKind, EnginePreference, ErrorKind, FileHandle, HostBuffer, ReadOptions, ReadPiece,
+    Config, EngineKind, EnginePreference, ErrorKind, FileHandle, HostBuffer, ReadOptions,
+    ReadPiece, Source, Target,
 };
 
 use crate::options::Options;
@@ -107,6 +108,11 @@ impl Ours {
 
     /// Fills `target` with what the file has at `offset`.
     pub(crate) fn read(&self, target: &mut [u8], offset: u64) -> Outcome<()> {
+        self.read_to(Target::from(target), offset)
+    }
+
+    /// The same for memory that is no slice.
+    pub(crate) fn read_to(&self, target: Target<'_>, offset: u64) -> Outcome<()> {
         let len = target.len();
         let count = match &self.how {
             None => self.handle.read_at(target, offset)?,
@@ -128,19 +134,27 @@ impl Ours {
         let mut pieces: Vec<_> = pieces
             .map(|(piece, &at)| ReadPiece::new(at, piece))
             .collect();
-        let counts = match &self.how {
-            None => self.handle.read_ranges(&mut pieces)?,
-            Some(how) => self.handle.read_ranges_with(&mut pieces, how)?,
-        };
-        counts.into_iter().try_for_each(|count| whole(count, size))
+        self.read_pieces(&mut pieces)
     }
 
-    pub(crate) fn write(&self, source: &[u8]) -> Outcome<()> {
+    /// Fills all of the pieces, in one call.
+    pub(crate) fn read_pieces(&self, pieces: &mut [ReadPiece<'_>]) -> Outcome<()> {
+        let counts = match &self.how {
+            None => self.handle.read_ranges(pieces)?,
+            Some(how) => self.handle.read_ranges_with(pieces, how)?,
+        };
+        let mut counts = counts.into_iter().zip(pieces);
+        counts.try_for_each(|(count, piece)| whole(count, piece.len()))
+    }
+
+    pub(crate) fn write<'a>(&self, source: impl Into<Source<'a>>) -> Outcome<()> {
+        let source = source.into();
+        let len = source.len();
         let count = match &self.how {
             None => self.handle.write_at(source, 0)?,
             Some(how) => self.handle.write_at_with(source, 0, how)?,
         };
-        whole(count, source.len())
+        whole(count, len)
     }
 
     pub(crate) fn sync_data(&self) -> Outcome<()> {
@@ -167,6 +181,15 @@ pub(crate) fn threads(options: &Options) -> Outcome<usize> {
     }
 }
 
+/// Takes the first `len` bytes of the file out of the page cache, so that they come from a disk.
+pub(crate) fn make_cold(path: &Path, len: u64) -> Outcome<()> {
+    if drop_from_cache(path, len)? > STILL_CACHED {
+        let why = "the file stays in the page cache, so that nothing comes from a disk";
+        return Err(Trouble::Unfit(why.into()));
+    }
+    Ok(())
+}
+
 /// Takes the file out of the page cache; what is still there afterwards, as a share of its first `len` bytes. Of a file of
 /// somebody else the kernel does not tell; that counts as nothing.
 pub(crate) fn drop_from_cache(path: &Path, len: u64) -> Outcome<f64> {
@@ -177,6 +200,9 @@ pub(crate) fn drop_from_cache(path: &Path, len: u64) -> Outcome<f64> {
         Err(error) => Err(error.into()),
     }
 }
+
+// A page or two that somebody holds on to do not make a file hot.
+const STILL_CACHED: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {

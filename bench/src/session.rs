@@ -1,12 +1,14 @@
 //! What the cases of one run share: the folder, the data, the memory, and the growing report.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::casting::{Entry, Stage};
+use crate::casting::{Entry, Kind, Stage};
 use crate::data::Data;
 use crate::figures::Unit;
 use crate::folder::{self, Folder};
+use crate::gpu::{Gpu, Rig};
 use crate::machine::{self, Machine, Others};
 use crate::memory::Pages;
 use crate::options::{Options, Progress};
@@ -30,6 +32,8 @@ pub(crate) struct Session<'a> {
     pub(crate) report: Report,
     /// Other programs, in a comparison.
     opponents: Option<Opponents>,
+    /// The device and what belongs to it, in the suite that has one.
+    pub(crate) rig: Option<Rig>,
     others: Others,
 }
 
@@ -37,6 +41,7 @@ impl<'a> Session<'a> {
     pub(crate) fn begin(
         options: &'a Options,
         peers: Option<&Peers>,
+        gpu: Option<Arc<Gpu>>,
         progress: &'a mut dyn FnMut(Progress<'_>),
         stop: &'a AtomicBool,
     ) -> Outcome<Self> {
@@ -60,10 +65,15 @@ impl<'a> Session<'a> {
             None => {
                 let folder = Folder::make(options)?;
                 let (size, mut notes) = folder::affordable(options, folder.parent())?;
-                let data = Data::make(&folder, size, DATA_TIME, progress, stop)?;
+                let time = if gpu.is_some() {
+                    MORE_DATA_TIME
+                } else {
+                    DATA_TIME
+                };
+                let data = Data::make(&folder, size, time, progress, stop)?;
                 if data.len < size {
                     notes.push(format!(
-                        "{} MiB of data: this disk takes no more in {DATA_TIME:?}",
+                        "{} MiB of data: this disk takes no more in {time:?}",
                         data.len >> 20
                     ));
                 }
@@ -72,12 +82,18 @@ impl<'a> Session<'a> {
             }
         };
         let machine = Machine::look(&directory, data.len, threads);
-        let pages =
-            Pages::new(data.len as usize + PAGE_OFFSETS).doing("get memory to read", &data.path)?;
+        // Where bytes go to a device, nothing is read into memory of the host.
+        let on_host = if gpu.is_some() { 0 } else { data.len as usize };
+        let pages = Pages::new(on_host + PAGE_OFFSETS).doing("get memory to read", &data.path)?;
+        let rig = gpu.map(|gpu| Rig::set_up(gpu, data.len)).transpose()?;
         let opponents = match (peers, &folder) {
-            (Some(peers), Some(folder)) => Some(Opponents::gather(peers, folder.path(), data.len)?),
+            (Some(peers), Some(folder)) => {
+                let device = rig.as_ref().map(|_| options.device);
+                Some(Opponents::gather(peers, folder.path(), data.len, device)?)
+            }
             _ => None,
         };
+        notes.extend(rig.iter().map(Rig::about));
         notes.extend(opponents.iter().flat_map(|all| all.notes.iter().cloned()));
         let helpers = opponents.as_ref().map_or(0.0, Opponents::cpu_seconds);
         let report = Report {
@@ -97,8 +113,25 @@ impl<'a> Session<'a> {
             threads,
             report,
             opponents,
+            rig,
             others: Others::watch(helpers),
         })
+    }
+
+    /// Makes the file that is kept in memory, where an entry that was asked for wants one.
+    pub(crate) fn add_file_in_memory(&mut self, entries: &[Entry]) -> Outcome<()> {
+        let wants = |entry: &Entry| {
+            self.options.wants(&entry.name)
+                && matches!(&entry.kind, Kind::Device(kind) if kind.wants_file_in_memory())
+        };
+        if let Some(rig) = &mut self.rig
+            && entries.iter().any(wants)
+        {
+            let len = self.data.len;
+            let notes = rig.add_file_in_memory(self.options, len, self.progress, self.stop)?;
+            self.report.notes.extend(notes);
+        }
+        Ok(())
     }
 
     /// Runs every entry that was asked for; an error is one that makes the whole run worthless.
@@ -153,6 +186,9 @@ impl<'a> Session<'a> {
         self.report.notes.extend(note);
         // The worker writes nothing any more before its folder goes.
         drop(self.opponents);
+        if let Some(folder) = self.rig.and_then(Rig::into_folder) {
+            folder.remove()?;
+        }
         if let Some(folder) = self.folder {
             folder.remove()?;
         }
@@ -170,6 +206,7 @@ impl<'a> Session<'a> {
             folder: self.folder.as_ref(),
             threads: self.threads,
             opponents: self.opponents.as_ref(),
+            rig: self.rig.as_mut(),
         };
         let mut scene = stage.scene(entry, &mut self.report.notes)?;
         let unit = if entry.kind.counts_operations() {
@@ -196,3 +233,5 @@ impl<'a> Session<'a> {
 const PAGE_OFFSETS: usize = 4096;
 // Making the data is part of the minute that a run takes.
 const DATA_TIME: Duration = Duration::from_secs(8);
+/// The same for a device, to which memory brings more in a second than most disks take in these.
+const MORE_DATA_TIME: Duration = Duration::from_secs(40);

@@ -1,10 +1,12 @@
 //! The two suites: which cases `kvik bench` and `kvik bench file` run.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kvik::EngineKind;
 
 use crate::casting::{Entry, Kind, counts};
+use crate::gpu::Gpu;
 use crate::loops::size_name;
 use crate::options::{Options, Progress};
 use crate::ours::Wish;
@@ -82,9 +84,20 @@ pub(crate) fn run(
     stop: &AtomicBool,
     entries: &dyn Fn(&Options, usize) -> Vec<Entry>,
 ) -> Outcome<Report> {
+    run_with(options, (peers, None), progress, stop, entries)
+}
+
+/// The same with a device, or without one.
+pub(crate) fn run_with(
+    options: &Options,
+    (peers, gpu): (Option<&Peers>, Option<Arc<Gpu>>),
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &AtomicBool,
+    entries: &dyn Fn(&Options, usize) -> Vec<Entry>,
+) -> Outcome<Report> {
     let threads = crate::ours::threads(options)?;
     let entries = entries(options, threads);
-    let thresholds = options.cases.iter().any(|name| name == thresholds::NAME);
+    let thresholds = gpu.is_none() && options.cases.iter().any(|name| name == thresholds::NAME);
     if !thresholds && !entries.iter().any(|entry| options.wants(&entry.name)) {
         let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
         let asked = options.cases.join(", ");
@@ -93,7 +106,8 @@ pub(crate) fn run(
             names.join(", ")
         )));
     }
-    let mut session = Session::begin(options, peers, progress, stop)?;
+    let mut session = Session::begin(options, peers, gpu, progress, stop)?;
+    session.add_file_in_memory(&entries)?;
     session.run(&entries)?;
     if thresholds {
         session.report.thresholds = thresholds::measure(&session)?;

@@ -54,6 +54,12 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Build all that runs on a machine with a GPU into target/gpu-bundle, with a run.sh that needs no toolchain
+    GpuBundle {
+        /// Leave out the wheels of KvikIO
+        #[arg(long)]
+        no_rivals: bool,
+    },
     /// Build the book with mdbook, which is installed where it is missing
     Book,
     /// Run the slow checks that come before a release

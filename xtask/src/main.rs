@@ -7,6 +7,7 @@ mod against;
 mod api;
 mod bench;
 mod book;
+mod bundle;
 mod ci;
 mod codegen;
 mod deep;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Loom { filter } => deep::loom(filter.as_deref()),
         Command::Api { check } => api::run(check),
         Command::Bench { arguments } => bench::run(&arguments),
+        Command::GpuBundle { no_rivals } => bundle::run(!no_rivals),
         Command::Book => book::run(),
         Command::Release { dry_run } => release::run(dry_run),
     };

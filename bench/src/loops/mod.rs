@@ -24,7 +24,7 @@ pub(crate) const CHUNK: usize = 4 << 20;
     clippy::disallowed_methods,
     reason = "a plain loop is measured beside our pool, so it has threads of its own"
 )]
-fn each_on_a_thread<P: Send>(
+pub(crate) fn each_on_a_thread<P: Send>(
     parts: Vec<P>,
     work: impl Fn(P) -> io::Result<()> + Sync,
 ) -> io::Result<()> {

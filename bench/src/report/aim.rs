@@ -14,6 +14,8 @@ pub(crate) enum Wanted {
     OfTheLoop(&'static str, f64),
     /// Our rate is at least so many times that of the fastest of them.
     OfTheBest(Role, f64),
+    /// Our rate is at least so much of that of the slowest of them.
+    OfTheSlowest(Role, f64),
     /// Our rate is below the fastest of theirs by no more than the spread: in one round at least we were even.
     EvenWith(Role),
     /// Our CPU seconds are at most so many times the limit's.
@@ -59,6 +61,11 @@ impl Wanted {
                 let what = format!("at least {least} of {}", best.name);
                 at_least(what, best.ratio, best.spread, least)
             }
+            Self::OfTheSlowest(role, least) => {
+                let slowest = case.slowest(role)?;
+                let what = format!("at least {least} of {}", slowest.name);
+                at_least(what, slowest.ratio, slowest.spread, least)
+            }
             Self::EvenWith(role) => {
                 let best = case.best(role)?;
                 let what = format!("no less than {}, but for the spread", best.name);
@@ -101,6 +108,7 @@ mod tests {
         check(Wanted::OfTheLimit(0.9), 0.8, false);
         check(Wanted::OfTheLoop("fresh", 2.0), 4.0, true);
         check(Wanted::OfTheBest(Role::Kvikio, 2.0), 1.25, false);
+        check(Wanted::OfTheSlowest(Role::Kvikio, 1.5), 2.0, true);
         check(Wanted::EvenWith(Role::Kvikio), 1.25, true);
         check(Wanted::CpuOfTheLimit(1.1), 1.0, true);
     }

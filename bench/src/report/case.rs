@@ -52,7 +52,7 @@ pub struct Case {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Beside {
-    /// Who it is: `loop`, `kvik` (held to one engine), `kvikio` or `fio`.
+    /// Who it is: `loop`, `part` (a part of the way alone), `kvik` (held to one engine), `kvikio` or `fio`.
     pub who: String,
     /// What it does, as in [`Case::limit_name`].
     pub name: String,
@@ -121,10 +121,20 @@ impl Case {
 
     /// The fastest of those who took part as `role`.
     pub(crate) fn best(&self, role: Role) -> Option<&Beside> {
+        let rated = |a: &&Beside, b: &&Beside| a.value.total_cmp(&b.value);
+        self.all(role).max_by(rated)
+    }
+
+    /// The slowest of those who took part as `role`.
+    pub(crate) fn slowest(&self, role: Role) -> Option<&Beside> {
+        let rated = |a: &&Beside, b: &&Beside| a.value.total_cmp(&b.value);
+        self.all(role).min_by(rated)
+    }
+
+    fn all(&self, role: Role) -> impl Iterator<Item = &Beside> {
         let who = role.to_string();
         let all = self.loops.iter().chain(&self.rivals);
-        all.filter(|each| each.who == who)
-            .max_by(|a, b| a.value.total_cmp(&b.value))
+        all.filter(move |each| each.who == who)
     }
 
     fn is_finite(&self) -> bool {

@@ -143,9 +143,13 @@ pub(crate) struct Fio {
 impl Fio {
     pub(super) fn new(program: &Path, way: FioWay, job: &Job, path: &Path) -> Self {
         let job = match job {
-            Job::Read { .. } | Job::Fresh => FioJob::Read,
+            Job::Read { .. } | Job::Fresh | Job::DeviceRead => FioJob::Read,
             Job::Write { sync } => FioJob::Write { sync: *sync },
-            Job::Small { len, .. } | Job::List { len, .. } => FioJob::Random { len: *len },
+            Job::DeviceWrite => FioJob::Write { sync: false },
+            Job::Small { len, .. }
+            | Job::List { len, .. }
+            | Job::DeviceList { len, .. }
+            | Job::DeviceSmall { len, .. } => FioJob::Random { len: *len },
         };
         Self {
             program: program.to_owned(),

@@ -12,7 +12,7 @@ use crate::loops::by_threads;
 use crate::pattern;
 use crate::race::Moved;
 use crate::rivals::Worker;
-use crate::scenes::{Rival, WriteWay, difference};
+use crate::scenes::{LIST, Rival, WriteWay, difference};
 use crate::trouble::{Doing, Outcome};
 
 /// How KvikIO is set. `None` is its default.
@@ -62,6 +62,14 @@ pub(crate) enum Job {
     List { size: usize, len: u64 },
     /// One write to the start of the file.
     Write { sync: bool },
+    /// One read from the start of the file into memory of the device.
+    DeviceRead,
+    /// One write from memory of the device to the start of the file.
+    DeviceWrite,
+    /// Reads of `size` bytes into memory of the device, `list` of them in flight before one is waited for.
+    DeviceList { size: usize, list: usize, len: u64 },
+    /// The same, one after the other.
+    DeviceSmall { size: usize, list: usize, len: u64 },
 }
 
 pub(crate) struct Kvikio<'a> {
@@ -94,16 +102,27 @@ impl<'a> Kvikio<'a> {
 
     /// The question, with all that the worker needs to know about this case.
     fn question(&self, what: &str, amount: u64) -> Value {
-        let (kind, page_offset, size, len, sync) = match self.job {
-            Job::Read { page_offset } => ("read", page_offset, 0, 0, false),
-            Job::Fresh => ("fresh", 0, 0, 0, false),
-            Job::Small { size, len } => ("small", 0, size, len, false),
-            Job::List { size, len } => ("list", 0, size, len, false),
-            Job::Write { sync } => ("write", 0, 0, 0, sync),
+        let none = (0, 0, 0);
+        let (kind, (size, list, len)) = match self.job {
+            Job::Read { .. } => ("read", none),
+            Job::Fresh => ("fresh", none),
+            Job::Small { size, len } => ("small", (size, 1, len)),
+            Job::List { size, len } => ("list", (size, LIST as usize, len)),
+            Job::Write { .. } => ("write", none),
+            Job::DeviceRead => ("device-read", none),
+            Job::DeviceWrite => ("device-write", none),
+            Job::DeviceList { size, list, len } => ("device-list", (size, list, len)),
+            Job::DeviceSmall { size, list, len } => ("device-small", (size, list, len)),
         };
+        let page_offset = match self.job {
+            Job::Read { page_offset } => page_offset,
+            _ => 0,
+        };
+        let sync = matches!(self.job, Job::Write { sync: true });
         json!({
             "do": what,
             "kind": kind,
+            "list": list,
             "path": self.path.display().to_string(),
             "amount": amount,
             "page_offset": page_offset,
@@ -142,8 +161,10 @@ impl Rival for Kvikio<'_> {
     fn prove(&mut self, amount: u64) -> Outcome<Option<u64>> {
         let question = self.question("prove", amount);
         let wrong = self.worker.borrow_mut().wrong(&question)?;
-        let Job::Write { sync } = self.job else {
-            return Ok(wrong);
+        let sync = match self.job {
+            Job::Write { sync } => sync,
+            Job::DeviceWrite => false,
+            _ => return Ok(wrong),
         };
         // The worker has written the pattern of its salt, and somebody else looks.
         let way = match (sync, self.way.direct) {

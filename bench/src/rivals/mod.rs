@@ -17,8 +17,11 @@ use crate::trouble::Outcome;
 /// Where the other programs of a comparison are. `cargo xtask bench file --against-kvikio` installs them.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
-    /// A Python interpreter that can import `kvikio` and `numpy`. `None`: KvikIO does not take part.
+    /// A Python interpreter that can import `kvikio` and `numpy`, and for the suite of a device `cupy`. `None`: KvikIO does
+    /// not take part.
     pub python: Option<PathBuf>,
+    /// A folder with packages for that Python beside its own.
+    pub packages: Option<PathBuf>,
     /// A folder with the `libcuda.so.1` that KvikIO is to load, where the machine has none.
     pub libraries: Option<PathBuf>,
     /// The disk tester fio. `None`: it does not take part.
@@ -41,7 +44,12 @@ pub(crate) struct Opponents {
 
 impl Opponents {
     /// Starts the worker, which gets memory for `len` bytes, and asks everybody for a version. `folder`: of the run.
-    pub(crate) fn gather(peers: &Peers, folder: &Path, len: u64) -> Outcome<Self> {
+    pub(crate) fn gather(
+        peers: &Peers,
+        folder: &Path,
+        len: u64,
+        device: Option<i32>,
+    ) -> Outcome<Self> {
         let mut notes = Vec::new();
         let kvikio = match &peers.python {
             None => {
@@ -49,12 +57,13 @@ impl Opponents {
                 None
             }
             Some(python) => {
-                let worker = Worker::start(python, peers.libraries.as_deref(), folder, len)?;
+                let worker = Worker::start(python, peers, folder, len, device)?;
                 notes.push(worker.about().to_owned());
                 Some(RefCell::new(worker))
             }
         };
         match &peers.fio {
+            None if device.is_some() => {}
             None => notes.push("fio did not take part: none was named".to_owned()),
             Some(program) => notes.push(fio::version(program)?),
         }

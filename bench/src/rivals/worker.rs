@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::race::{Elsewhere, Moved};
+use crate::rivals::Peers;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 pub(crate) struct Worker {
@@ -18,19 +19,22 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts it with memory for `len` bytes at any place within a page.
+    /// Starts it with memory for `len` bytes: of the host at any place within a page, or of this device.
     pub(super) fn start(
         python: &Path,
-        libraries: Option<&Path>,
+        peers: &Peers,
         folder: &Path,
         len: u64,
+        device: Option<i32>,
     ) -> Outcome<Self> {
         let script = folder.join("kvikio_worker.py");
         std::fs::write(&script, SCRIPT).doing("write", &script)?;
         let mut command = Command::new(python);
         // Without -B it would leave a folder of compiled files beside the script; -I keeps it off what the user's Python has.
         command.arg("-I").arg("-B").arg(&script);
-        if let Some(libraries) = libraries {
+        // In its own words, since -I also keeps out what the environment would name.
+        command.args(&peers.packages);
+        if let Some(libraries) = &peers.libraries {
             command.env("LD_LIBRARY_PATH", libraries);
         }
         let mut child = command
@@ -47,7 +51,7 @@ impl Worker {
             answers: BufReader::new(answers),
             about: String::new(),
         };
-        let about = worker.ask(&json!({"do": "hello", "len": len}))?;
+        let about = worker.ask(&json!({"do": "hello", "len": len, "device": device}))?;
         worker.about = about["about"].as_str().unwrap_or_default().to_owned();
         Ok(worker)
     }
@@ -161,10 +165,14 @@ mod tests {
     #[test]
     fn a_python_without_kvikio_is_a_reason() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let missing = Path::new("no-such-python");
-        assert!(Worker::start(missing, None, folder.path(), 4096).is_err());
+        let peers = Peers::default();
+        let start = |python| Worker::start(Path::new(python), &peers, folder.path(), 4096, None);
+        assert!(start("no-such-python").is_err());
         // A program that ends at once, as a Python does that has no kvikio.
-        let ends = Worker::start(Path::new("false"), None, folder.path(), 4096);
-        assert!(ends.err().is_some_and(|why| why.ends_only_the_case()));
+        assert!(
+            start("false")
+                .err()
+                .is_some_and(|why| why.ends_only_the_case())
+        );
     }
 }

@@ -8,6 +8,10 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
+    // Libraries of the machine, which no crate of ours knows. Tests load them.
+    ("kvik-fake-common", &[]),
+    ("kvik-fake-cuda", &["kvik-fake-common"]),
+    ("kvik-fake-cufile", &["kvik-fake-common"]),
     // The fake is for its tests alone, as for those of the command.
     (
         "kvik-core",
@@ -15,12 +19,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
     ("kvik", &["kvik-config", "kvik-core", "kvik-stats"]),
     // The products see what a user sees.
-    ("kvik-bench", &["kvik"]),
+    // The plain loops of the benches call the driver by themselves.
+    ("kvik-bench", &["kvik", "kvik-fake-cuda", "kvik-sys"]),
     ("kvik-cli", &["kvik", "kvik-bench", "kvik-fake-cuda"]),
-    // Libraries of the machine, which no crate of ours knows. Tests load them.
-    ("kvik-fake-common", &[]),
-    ("kvik-fake-cuda", &["kvik-fake-common"]),
-    ("kvik-fake-cufile", &["kvik-fake-common"]),
     (
         "kvik-tests",
         // kvik-sys for what the user's own program does on a device.

@@ -1,5 +1,7 @@
 //! `kvik bench`: this machine against its own limit. The measuring is kvik-bench's; here are flags and the screen.
 
+mod gpu;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +34,7 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 enum Suite {
     File(FileFlags),
+    Gpu(gpu::Flags),
 }
 
 /// Sweep threads, task sizes, engines and alignments over reads of one file
@@ -85,6 +88,7 @@ Examples:
   kvik bench
   kvik bench --dir /mnt/fast --case cold
   kvik bench file /mnt/fast/data.bin --threads 8
+  kvik bench gpu --case read-hot
   kvik bench --json --quiet | jq -r '.cases[] | [.name, .value, .ratio] | @tsv'";
 
 pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
@@ -102,16 +106,21 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
             let options = options(&file.options, file.path.clone())?;
             kvik_bench::file_suite(&options, &mut tell, stop.flag())
         }
+        Some(Suite::Gpu(gpu)) => {
+            let peers = gpu.peers();
+            let peers = peers.as_ref();
+            kvik_bench::gpu_suite(&gpu.options()?, peers, &mut tell, stop.flag())
+        }
     };
     drop(steps);
     let report = match (measured, stop.requested()) {
         (Ok(report), _) => report,
         (Err(_), Some(exit)) => {
             let failure = stopped("bench", exit);
-            return Err(match used(flags).paths.is_empty() {
-                true => failure.hint("its files are removed"),
+            return Err(match &flags.suite {
                 // A file that was named, and only read.
-                false => failure,
+                Some(Suite::File(FileFlags { path: Some(_), .. })) => failure,
+                _ => failure.hint("its files are removed"),
             });
         }
         (Err(error), None) => return Err(named(error.into())),
@@ -123,13 +132,17 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
             format!("bench: the report is no JSON: {error}"),
         )
     })?;
+    if let Some(Suite::Gpu(gpu)) = &flags.suite {
+        gpu.save(&json)?;
+    }
     Ok(Report::new(json).text(report.to_string()))
 }
 
-/// What a log must not go into: a file that is measured is only read.
+/// What a log must not go into: a file that is measured is only read, and one that is written holds a report.
 pub(crate) fn used(flags: &Flags) -> Used {
     let file = match &flags.suite {
         Some(Suite::File(file)) => file.path.clone(),
+        Some(Suite::Gpu(gpu)) => gpu.saved_to().cloned(),
         None => None,
     };
     Used {
@@ -166,11 +179,7 @@ fn options(flags: &OptionFlags, file: Option<PathBuf>) -> Result<Options> {
         dir: flags.dir.clone(),
         size: flags.size.bytes(),
         rounds: flags.rounds.unwrap_or(default.rounds),
-        threads: if said(Key::NumThreads) {
-            Some(config.num_threads()?)
-        } else {
-            None
-        },
+        threads: said_threads()?,
         task_size: if said(Key::TaskSize) {
             Some(config.task_size()?.bytes())
         } else {
@@ -179,7 +188,14 @@ fn options(flags: &OptionFlags, file: Option<PathBuf>) -> Result<Options> {
         file,
         cases: flags.cases.clone(),
         budget: flags.budget.unwrap_or(default.budget),
+        ..default
     })
+}
+
+fn said_threads() -> Result<Option<usize>> {
+    let config = Config::current();
+    let said = config.origin(Key::NumThreads) == Origin::Process;
+    Ok(said.then(|| config.num_threads()).transpose()?)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

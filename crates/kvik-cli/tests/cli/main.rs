@@ -3,6 +3,7 @@
 // A test that cannot go on should stop where it is; the lint knows tests only by their attribute.
 #![allow(clippy::unwrap_used)]
 
+mod bench_gpu;
 mod cat;
 mod copy;
 mod doctor;
@@ -14,3 +15,4 @@ mod refused_copy;
 mod reports;
 mod settings;
 mod support;
+mod via_gpu;

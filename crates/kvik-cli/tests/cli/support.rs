@@ -16,7 +16,26 @@ pub(crate) fn kvik() -> Command {
     command
 }
 
-/// The same for the standard library's commands, which can change users and be stopped.
+/// The fake driver that cargo has built beside this test.
+fn driver() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.with_file_name("libcuda_fake.so");
+    assert!(
+        built.exists(),
+        "{} is built with the tests",
+        built.display()
+    );
+    built
+}
+
+/// `kvik` on a machine with two GPUs, which are faked.
+pub(crate) fn kvik_with_gpu() -> Command {
+    let mut command = kvik();
+    command.env("KVIK_CUDA_LIBRARY", driver());
+    command
+}
+
+/// `kvik` for the standard library's commands, which can change users and be stopped.
 pub(crate) fn kvik_std() -> std::process::Command {
     let mut command = std::process::Command::new(binary());
     command.env_clear();

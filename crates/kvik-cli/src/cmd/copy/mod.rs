@@ -5,6 +5,7 @@
 //! ```
 
 mod destination;
+mod medium;
 mod part;
 mod pieces;
 mod pump;
@@ -29,6 +30,7 @@ use crate::progress::Progress;
 use crate::stop::{Patience, Stop, stopped};
 use crate::units;
 
+use medium::{Device, DeviceMedium, HostMedium, Medium};
 use part::Part;
 use pieces::Pieces;
 use pump::Load;
@@ -60,6 +62,25 @@ pub(crate) struct Flags {
     /// Without it a power cut after `kvik copy` cannot lose the file.
     #[arg(verbatim_doc_comment, long)]
     no_sync: bool,
+    /// Let the bytes go through the memory of a GPU, by its number [0], and verify them as --verify
+    ///
+    /// From SRC to the GPU and from there to DST, as a program moves them that works there: a
+    /// check of the whole way.
+    #[arg(
+        verbatim_doc_comment,
+        long,
+        value_name = "DEVICE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0"
+    )]
+    via_gpu: Option<Device>,
+}
+
+impl Flags {
+    fn verifies(&self) -> bool {
+        self.verify || self.via_gpu.is_some()
+    }
 }
 
 const AFTER: &str = "\
@@ -81,17 +102,21 @@ Signals:
 Exit codes:
   0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory, a
   pipe or a character device), 3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found
-  a difference, 6 disk full, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
+  a difference, 6 disk full, 7 --via-gpu without a GPU, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
 
 Examples:
   kvik copy data.bin /mnt/fast/
   kvik copy --verify --threads 8 data.bin backup.bin
+  kvik copy --via-gpu data.bin copy.bin
   kvik copy --stats=json --quiet data.bin copy.bin | jq .bytes_read";
 
 pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
     let begun = Instant::now();
     stop.listen("copy", Patience::Ends)?;
     refuse_streams(flags)?;
+    if let Some(device) = flags.via_gpu {
+        device.present()?;
+    }
     let source = source::open(&flags.source)?;
     let before = Snapshot::take(&source, &flags.source)?;
     let path = destination::resolve(&flags.source, &flags.destination)?;
@@ -163,24 +188,12 @@ impl Job<'_> {
         let load = Load::from(&Config::current())?;
         let target = self.part.handle();
         let mut progress = Progress::new(self.output, "copying", size);
-        let copied = if self.made_while_read() {
-            let data = stream::copy(self.source, target, self.stop, &mut progress)?;
-            if flags.verify && size == 0 && data > 0 {
-                return Err(Failure::usage(format!(
-                    "verify {}: it has no size, so its bytes may differ at each reading",
-                    show(self.source_path)
-                )));
-            }
-            Copied { size: data, data }
-        } else {
-            // The length first: what is never written stays a hole.
-            target.set_len(size)?;
-            let pieces = Pieces::new(vec![self.source.clone()], size, load.piece);
-            let data = pump::copy(self.source, target, pieces, load, self.stop, &mut progress)?;
-            Copied { size, data }
-        };
+        let copied = match flags.via_gpu {
+            None => self.transfer(HostMedium::new(load.piece), load, flags, &mut progress),
+            Some(device) => self.transfer(DeviceMedium::new(device), load, flags, &mut progress),
+        }?;
         drop(progress);
-        if flags.verify && size > 0 {
+        if flags.verifies() && size > 0 {
             target.sync()?;
             self.verify(copied.size, load)?;
         }
@@ -191,6 +204,33 @@ impl Job<'_> {
         }
         self.before.compare(self.source, self.source_path)?;
         Ok(copied)
+    }
+
+    /// Moves the bytes, through this memory.
+    fn transfer(
+        &self,
+        medium: impl Medium,
+        load: Load,
+        flags: &Flags,
+        progress: &mut Progress,
+    ) -> Result<Copied> {
+        let (size, target) = (self.before.size, self.part.handle());
+        if !self.made_while_read() {
+            // The length first: what is never written stays a hole.
+            target.set_len(size)?;
+            let pieces = Pieces::new(vec![self.source.clone()], size, load.piece);
+            let files = (self.source, target);
+            let data = pump::copy(files, medium, pieces, load.depth, self.stop, progress)?;
+            return Ok(Copied { size, data });
+        }
+        let data = stream::copy(self.source, target, medium, self.stop, progress)?;
+        if flags.verifies() && size == 0 && data > 0 {
+            return Err(Failure::usage(format!(
+                "verify {}: it has no size, so its bytes may differ at each reading",
+                show(self.source_path)
+            )));
+        }
+        Ok(Copied { size: data, data })
     }
 
     /// Whether the size cannot be believed: files of /proc have bytes and no size, those of /sys have a size of one page,
@@ -266,13 +306,15 @@ fn kept(failure: Failure, part: &Path) -> Failure {
 }
 
 fn told(flags: &Flags, path: &Path, copied: &Copied, time: Duration) -> Report {
-    let verified = if flags.verify { ", verified" } else { "" };
+    let verified = if flags.verifies() { ", verified" } else { "" };
+    let device = flags.via_gpu.map(|Device(ordinal)| ordinal);
+    let way = device.map_or_else(String::new, |ordinal| format!(" through GPU {ordinal}"));
     let holes = match copied.size - copied.data {
         0 => String::new(),
         bytes => format!(", {} of it holes", units::size(bytes)),
     };
     let text = format!(
-        "copied {} to {}: {}{holes} in {}, {}{verified}",
+        "copied {} to {}{way}: {}{holes} in {}, {}{verified}",
         show(&flags.source),
         show(path),
         units::size(copied.size),
@@ -286,7 +328,8 @@ fn told(flags: &Flags, path: &Path, copied: &Copied, time: Duration) -> Report {
         "data_bytes": copied.data,
         "hole_bytes": copied.size - copied.data,
         "seconds": time.as_secs_f64(),
-        "verified": flags.verify,
+        "verified": flags.verifies(),
+        "device": device,
         "synced": !flags.no_sync,
     }))
     .remark(text)

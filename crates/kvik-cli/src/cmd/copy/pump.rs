@@ -14,6 +14,7 @@ use crate::failure::Result;
 use crate::progress::Progress;
 use crate::stop::{Stop, stopped};
 
+use super::medium::Medium;
 use super::pieces::{Piece, Pieces};
 use super::snapshot;
 
@@ -106,16 +107,19 @@ impl Wake for Bell {
 }
 
 /// Whether a transfer is over.
-pub(super) fn over(pending: &mut Pending<Vec<u8>>, context: &mut Context<'_>) -> bool {
+pub(super) fn over<B>(pending: &mut Pending<B>, context: &mut Context<'_>) -> bool
+where
+    Pending<B>: Future + Unpin,
+{
     Pin::new(pending).poll(context).is_ready()
 }
 
-/// Copies all pieces and returns how many bytes that were.
+/// Copies all pieces through this memory and returns how many bytes that were.
 pub(super) fn copy(
-    source: &FileHandle,
-    target: &FileHandle,
+    (source, target): (&FileHandle, &FileHandle),
+    medium: impl Medium,
     pieces: Pieces,
-    load: Load,
+    depth: usize,
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<u64> {
@@ -123,49 +127,47 @@ pub(super) fn copy(
         source,
         target,
         pieces,
-        spare: Vec::new(),
-        size: load.piece,
+        medium,
         progress,
         moved: 0,
     };
-    Ok(drive(work, load.depth, stop)?.moved)
+    Ok(drive(work, depth, stop)?.moved)
 }
 
-struct Copying<'a> {
+struct Copying<'a, M> {
     source: &'a FileHandle,
     target: &'a FileHandle,
     pieces: Pieces,
-    spare: Vec<Vec<u8>>,
-    size: usize,
+    medium: M,
     progress: &'a mut Progress,
     moved: u64,
 }
 
-enum Moving {
-    Reading(Piece, Pending<Vec<u8>>),
-    Writing(Piece, Pending<Vec<u8>>),
+enum Moving<B> {
+    Reading(Piece, Pending<B>),
+    Writing(Piece, Pending<B>),
 }
 
-impl Stage for Moving {
+impl<B: Unpin + Send + 'static> Stage for Moving<B> {
     fn ready(&mut self, context: &mut Context<'_>) -> bool {
         let (Moving::Reading(_, pending) | Moving::Writing(_, pending)) = self;
         over(pending, context)
     }
 }
 
-impl Work for Copying<'_> {
-    type Stage = Moving;
+impl<M: Medium> Work for Copying<'_, M> {
+    type Stage = Moving<M::Buffer>;
 
-    fn begin(&mut self) -> Result<Option<Moving>> {
+    fn begin(&mut self) -> Result<Option<Self::Stage>> {
         let Some(piece) = self.pieces.next() else {
             return Ok(None);
         };
-        let buffer = buffer(&mut self.spare, self.size, piece.len());
+        let buffer = self.medium.take(piece.len())?;
         let pending = self.source.submit_read(buffer, piece.range.start);
         Ok(Some(Moving::Reading(piece, pending)))
     }
 
-    fn advance(&mut self, stage: Moving) -> Result<Option<Moving>> {
+    fn advance(&mut self, stage: Self::Stage) -> Result<Option<Self::Stage>> {
         match stage {
             Moving::Reading(piece, pending) => {
                 let (read, buffer) = pending.finish();
@@ -181,21 +183,13 @@ impl Work for Copying<'_> {
             Moving::Writing(piece, pending) => {
                 let (written, buffer) = pending.finish();
                 written?;
-                self.spare.push(buffer);
+                self.medium.give_back(buffer);
                 self.moved += piece.len() as u64;
                 self.progress.advance(piece.len() as u64 + piece.hole);
                 Ok(None)
             }
         }
     }
-}
-
-/// A buffer of `len` bytes, at most `size`, from the spare ones if there is one.
-pub(super) fn buffer(spare: &mut Vec<Vec<u8>>, size: usize, len: usize) -> Vec<u8> {
-    let mut buffer = spare.pop().unwrap_or_else(|| vec![0; size]);
-    // Shrinking keeps the memory, and growing again clears no more than the tail that a short piece left out.
-    buffer.resize(len, 0);
-    buffer
 }
 
 // How late a Ctrl-C may be noticed; transfers ring the bell themselves.

@@ -6,12 +6,14 @@ use crate::failure::Result;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
+use super::medium::Medium;
 use super::pump::interrupted;
 
-/// Copies until a read finds nothing, and returns how many bytes that were.
+/// Copies through this memory until a read finds nothing, and returns how many bytes that were.
 pub(super) fn copy(
     source: &FileHandle,
     target: &FileHandle,
+    mut medium: impl Medium,
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<u64> {
@@ -23,7 +25,7 @@ pub(super) fn copy(
         if count == 0 {
             return Ok(done);
         }
-        target.write_all_at(&buffer[..count], done)?;
+        medium.pass_on(&buffer[..count], target, done)?;
         done += count as u64;
         progress.advance(count as u64);
     }

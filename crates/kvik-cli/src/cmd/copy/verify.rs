@@ -11,8 +11,9 @@ use crate::failure::{Failure, Result, show};
 use crate::progress::Progress;
 use crate::stop::Stop;
 
+use super::medium::{HostMedium, Medium};
 use super::pieces::{Piece, Pieces};
-use super::pump::{Load, Stage, Work, buffer, drive, over};
+use super::pump::{Load, Stage, Work, drive, over};
 
 /// Compares `size` bytes after dropping the cached pages of `target`, whose data is on the storage already. Where both
 /// files have a hole there is nothing to compare.
@@ -41,8 +42,7 @@ pub(super) fn from_storage(
         target,
         path: path.to_owned(),
         pieces,
-        spare: Vec::new(),
-        size: load.piece,
+        medium: HostMedium::new(load.piece),
         progress,
     };
     // A piece in flight holds two buffers here.
@@ -55,8 +55,7 @@ struct Comparing<'a> {
     target: &'a FileHandle,
     path: PathBuf,
     pieces: Pieces,
-    spare: Vec<Vec<u8>>,
-    size: usize,
+    medium: HostMedium,
     progress: &'a mut Progress,
 }
 
@@ -82,12 +81,8 @@ impl Work for Comparing<'_> {
             return Ok(None);
         };
         let (start, len) = (piece.range.start, piece.len());
-        let wanted = self
-            .source
-            .submit_read(buffer(&mut self.spare, self.size, len), start);
-        let found = self
-            .target
-            .submit_read(buffer(&mut self.spare, self.size, len), start);
+        let wanted = self.source.submit_read(self.medium.take(len)?, start);
+        let found = self.target.submit_read(self.medium.take(len)?, start);
         Ok(Some(Pair {
             piece,
             wanted,
@@ -109,7 +104,8 @@ impl Work for Comparing<'_> {
         }
         self.progress
             .advance(pair.piece.len() as u64 + pair.piece.hole);
-        self.spare.extend([wanted, found]);
+        self.medium.give_back(wanted);
+        self.medium.give_back(found);
         Ok(None)
     }
 }

@@ -1,0 +1,9 @@
+//! The scenes with a device: what a case prepares, times, checks and proves.
+
+mod list;
+mod read;
+mod write;
+
+pub(super) use list::{ListScene, Order, list_len};
+pub(super) use read::ReadScene;
+pub(super) use write::WriteScene;
