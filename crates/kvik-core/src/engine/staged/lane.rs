@@ -37,6 +37,8 @@ pub(super) struct StagedLane<'w> {
     // The longest task there will be.
     longest: usize,
     stream: ManuallyDrop<CopyStream>,
+    // Whether the stream was told to wait for others.
+    waits: bool,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
 }
@@ -83,6 +85,7 @@ impl<'w> StagedLane<'w> {
             answers: Vec::new(),
             longest: engine.largest() as usize,
             stream: ManuallyDrop::new(stream),
+            waits: !engine.before.is_empty(),
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
@@ -372,9 +375,9 @@ impl<'w> Lane<'w> for StagedLane<'w> {
         loop {
             while let Some(first) = self.copying.front().copied() {
                 // Nothing but copies is left to wait for once nothing else moves.
-                let waits =
+                let alone =
                     self.finished.is_empty() && self.host.in_flight() == 0 && self.open.is_none();
-                let is_done = match (&self.stages[first].mark, waits) {
+                let is_done = match (&self.stages[first].mark, alone) {
                     (Some(mark), true) => mark.wait().map(|()| true),
                     (Some(mark), false) => mark.is_done(),
                     (None, _) => Ok(true),
@@ -408,7 +411,10 @@ impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
         // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
         unsafe { ManuallyDrop::drop(&mut self.host) };
-        let quiet = is_quiet(&self.stream);
+        // A stage that is not busy has seen its copies done. What the stream waits for without a copy behind it must not be
+        // left to whoever gets the stream next.
+        let at_rest = !self.waits && self.stages.iter().all(|stage| !stage.busy);
+        let quiet = at_rest || is_quiet(&self.stream);
         for stage in self.stages.drain(..) {
             match quiet {
                 true => drop(stage.slab),
