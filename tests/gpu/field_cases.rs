@@ -175,11 +175,9 @@ fn g2_a_write_waits_for_the_work_that_fills_its_buffer_on_the_default_stream_or_
             true => Stream::new(&gpu, 0),
             false => Stream::default_of(&gpu, 0),
         };
-        let mut memory = Memory::new(&gpu, 0, Kind::Plain, 100_000);
-        memory.set(0);
+        let memory = Memory::new(&gpu, 0, Kind::Plain, 100_000);
         let handle = FileHandle::create(folder.path().join("out")).unwrap();
-        let held = stream.hold();
-        stream.set(&memory, turn);
+        let held = stream.hold_before(&memory, turn);
         let source = match named {
             true => memory.source(0..100_000).behind(stream.raw()),
             false => memory.source(0..100_000),

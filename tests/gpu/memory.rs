@@ -1,7 +1,10 @@
 //! Every kind of memory, at every address, in pieces around the sizes where something changes.
 
+use std::sync::{Arc, Mutex};
+
 use kvik::{
-    ByteSize, Config, ErrorKind, FileHandle, Layer, ReadOptions, free_pinned_memory, pinned_memory,
+    ByteSize, Config, ErrorKind, FileHandle, Layer, ReadOptions, WritePiece, free_pinned_memory,
+    pinned_memory, stats,
 };
 use kvik_tests::gpu::{Kind, Memory, current};
 use kvik_tests::need;
@@ -126,4 +129,56 @@ fn pinned_memory_is_all_given_back_on_request_and_the_current_context_is_as_it_w
         .unwrap();
     assert_same(&memory.bytes()[1..1_000_001], &pattern(1, 7, 1_000_000));
     assert_eq!(current(), before);
+}
+
+#[test]
+fn what_moves_to_and_from_a_device_is_counted_as_such() {
+    struct Seen(Mutex<Vec<(stats::Memory, u64, bool)>>);
+    impl stats::Listener for Seen {
+        fn started(&self, _: &stats::Operation) {}
+
+        fn finished(&self, operation: &stats::Operation, outcome: &stats::Outcome) {
+            let seen = (operation.memory, outcome.bytes, outcome.ok);
+            self.0.lock().unwrap().push(seen);
+        }
+    }
+    let gpu = need::gpu();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 5000);
+    let handle = FileHandle::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 8000);
+    let seen = Arc::new(Seen(Mutex::default()));
+    let listening = stats::listen(Arc::clone(&seen) as Arc<dyn stats::Listener>);
+    handle.read_at(memory.target(0..8000), 0).unwrap();
+    handle.write_at(memory.source(0..3000), 0).unwrap();
+    handle.read_at(&mut [0; 10], 0).unwrap();
+    drop(listening);
+    let seen = seen.0.lock().unwrap();
+    assert_eq!(
+        seen[..],
+        [
+            (stats::Memory::Device, 5000, true),
+            (stats::Memory::Device, 3000, true),
+            (stats::Memory::Host, 10, true)
+        ]
+    );
+}
+
+#[test]
+fn writes_of_a_device_that_append_go_behind_what_was_there() {
+    let gpu = need::gpu();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "there", 1, 777);
+    let handle = FileHandle::options().append(true).open(&path).unwrap();
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 10_000);
+    memory.put(0, &pattern(2, 0, 10_000));
+    handle.write_all_at(memory.source(0..6000), 0).unwrap();
+    let rest = [WritePiece::new(6000, memory.source(6000..10_000))];
+    assert_eq!(handle.write_ranges(&rest).unwrap(), 4000);
+    let expected = [pattern(1, 0, 777), pattern(2, 0, 10_000)].concat();
+    assert_same(&std::fs::read(&path).unwrap(), &expected);
 }

@@ -17,8 +17,7 @@ fn read_behind(gpu: &Gpu, stream: Stream, named: bool) {
     let path = file(folder.path(), "source", 1, LEN);
     let handle = FileHandle::open(&path).unwrap();
     let mut memory = Memory::new(gpu, 0, Kind::Plain, LEN);
-    let held = stream.hold();
-    stream.set(&memory, 9);
+    let held = stream.hold_before(&memory, 9);
     thread::scope(|scope| {
         let target = memory.target(0..LEN);
         let target = if named {
@@ -61,8 +60,7 @@ fn a_read_waits_for_no_stream_that_it_does_not_name() {
     handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
     memory.set(0);
     let stream = Stream::new(&gpu, 0);
-    let held = stream.hold();
-    stream.set(&other, 9);
+    let held = stream.hold_before(&other, 9);
     handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
     drop(held);
     stream.wait();

@@ -16,6 +16,10 @@ pub fn root() {
 
 /// A device: the fake driver's, or that of the machine if the variable `KVIK_TEST_GPU` says `real`. Fails without one.
 #[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no setting of kvik's, but what this run of the tests is for"
+)]
 pub fn gpu() -> Gpu {
     let real = std::env::var_os("KVIK_TEST_GPU").is_some_and(|which| which == "real");
     Gpu::take(real).unwrap_or_else(|why| {

@@ -1,4 +1,4 @@
-//! Parallel reads and writes between files and host memory.
+//! Parallel reads and writes between files and host or device memory.
 //!
 //! Open a [`FileHandle`], then [`read_at`](FileHandle::read_at) any range of it into a [`Target`]. The range becomes a
 //! [`Plan`](corridor::Plan) of tasks; a transfer runs them on the calling thread and on workers of a [`ThreadPool`]; the
@@ -7,7 +7,7 @@
 //! ```text
 //! read_at -> plan -> transfer -> pool -> engine -> pread(2), with or without the page cache
 //!                       |                  |
-//!                    Pending            windows of the Target
+//!                    Pending            windows of the Target, or of slabs whose bytes go on to a device
 //! ```
 //!
 //! # Example: a file in parallel, with errors that say what happened
@@ -27,8 +27,26 @@
 //! # }
 //! ```
 //!
+//! # Example: to the memory of a GPU and back
+//! Memory of a device is a target and a source like any other: a [`DeviceBuffer`], or what lies at an address
+//! ([`Target::from_raw`]). Its bytes go through a few page-locked slabs of the host, one filled while another is copied. The
+//! library of the CUDA driver is loaded at the first use of a device, and for nothing else.
+//! ```no_run
+//! # fn main() -> kvik_core::Result<()> {
+//! use kvik_core::{DeviceBuffer, FileHandle};
+//!
+//! let file = FileHandle::open("weights.bin")?;
+//! let mut weights = DeviceBuffer::new(0, file.len()? as usize)?;
+//! file.read_exact_at(&mut weights, 0)?;
+//! FileHandle::create("copy.bin")?.write_all_at(&weights, 0)?;
+//! # Ok(())
+//! # }
+//! ```
+//! What was queued on the default stream of the memory's context before a call comes first, and so does what was queued on a
+//! stream that the call names ([`Target::behind`]). When a call has returned, its bytes are there for every stream.
+//!
 //! # Not here
-//! URLs and retries, memory maps and device memory are planned as crates of their own or for later versions; settings are
+//! URLs and retries, memory maps and GPUDirect Storage are planned as crates of their own or for later versions; settings are
 //! `kvik-config`'s, statistics `kvik-stats`'.
 //!
 //! # Foreign types in the public interface

@@ -130,3 +130,26 @@ fn more_transfers_than_there_are_slabs_wait_for_each_other_and_end() {
     free_pinned_memory();
     assert_at_rest(&fake);
 }
+
+#[test]
+fn pinned_memory_may_be_given_back_while_transfers_are_in_flight() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 3, 4096, 16_384);
+    thread::scope(|scope| {
+        let reads = scope.spawn(|| {
+            let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+            for _ in 0..50 {
+                memory.set(UNTOUCHED);
+                handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+                assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+            }
+        });
+        while !reads.is_finished() {
+            free_pinned_memory();
+        }
+        reads.join().unwrap();
+    });
+    assert_at_rest(&fake);
+}

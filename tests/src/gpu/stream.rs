@@ -50,7 +50,6 @@ impl Stream {
 
     /// What is queued on it from now on does not begin before the answer is dropped.
     #[track_caller]
-    #[must_use]
     pub fn hold(&self) -> Held {
         let gate = Gate::new();
         let data = Arc::into_raw(Arc::clone(&gate)).cast_mut().cast();
@@ -62,6 +61,17 @@ impl Stream {
         .unwrap();
         gate.wait_for(1);
         Held(gate)
+    }
+
+    /// Holds it, with setting all of `memory` to `byte` queued behind. Until then its bytes are others.
+    #[track_caller]
+    pub fn hold_before(&self, memory: &Memory, byte: u8) -> Held {
+        // A real driver loads what sets memory at the first use, and lets everybody wait for that until no stream is held.
+        self.set(memory, !byte);
+        self.wait();
+        let held = self.hold();
+        self.set(memory, byte);
+        held
     }
 
     /// Queues setting all of `memory` to `byte`. It is to be waited for before the memory goes.

@@ -189,6 +189,24 @@ fn a_pinned_buffer_is_a_buffer_of_the_host() {
     assert_eq!(fake.faults(), "");
 }
 
+#[test]
+fn a_null_address_is_misuse_and_no_bytes_lie_anywhere() {
+    Fake::start();
+    let null = std::ptr::null_mut();
+    // SAFETY: nothing is done with what comes back.
+    let error = unsafe { Target::from_raw(null, 10) }.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert_eq!(
+        error.to_string(),
+        "inspect: the address of the 10 bytes is null"
+    );
+    // SAFETY: as above.
+    assert!(unsafe { Source::from_raw(null, 10) }.is_err());
+    // SAFETY: there is no byte that it could name.
+    let none = unsafe { Target::from_raw(null, 0) }.unwrap();
+    assert_eq!((none.len(), none.is_on_device()), (0, false));
+}
+
 /// Everything this module does, once.
 fn everything() -> Result<()> {
     let content = numbers(9000);

@@ -14,7 +14,7 @@ use crate::pages::Pages;
 pub(super) struct Pinned {
     // None while it is being dropped.
     pages: Option<Pages>,
-    // Where it was pinned: if that is destroyed, the memory is not pinned any more, and works all the same.
+    // Where it was pinned: if that is destroyed, the memory is not pinned any more, and works all the same, but slowly.
     context: Context,
 }
 
@@ -46,6 +46,11 @@ impl Pinned {
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         self.pages.as_deref_mut().unwrap_or_default()
+    }
+
+    /// Whether it is still pinned.
+    pub(super) fn is_pinned(&self) -> bool {
+        started().is_some_and(|driver| self.context.state(driver.cuda()) != State::Destroyed)
     }
 
     /// Whether the driver of this process knows the pages no longer, or never did.

@@ -68,12 +68,20 @@ impl Slab {
     }
 
     fn lend(len: usize, loan: Loan) -> Result<Slab> {
-        let block = match loan {
-            Loan::Kept(block) => block,
+        let kept = match loan {
+            Loan::Kept(block) if block.is_pinned() => Ok(block),
+            // It died with the context that it was pinned in, and makes room for one of the same size.
+            Loan::Kept(block) => Err(block.len()),
             Loan::New(displaced) => {
                 drop(displaced);
+                Err(len.max(1))
+            }
+        };
+        let block = match kept {
+            Ok(block) => block,
+            Err(len) => {
                 let made = Context::current_or_misuse(Op::Allocate)
-                    .and_then(|context| Pinned::new(len.max(1), context));
+                    .and_then(|context| Pinned::new(len, context));
                 made.inspect_err(|_| budget().forgo(len))?
             }
         };

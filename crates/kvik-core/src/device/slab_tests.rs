@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::*;
-use crate::device::fake::{Fake, own_context};
+use crate::device::fake::{Fake, destroy, own_context};
 use crate::error::ErrorKind;
 
 const MIB: usize = 1 << 20;
@@ -200,4 +200,19 @@ fn a_slab_that_is_abandoned_counts_no_more_and_is_never_lent_again() {
     assert_eq!(registered, 2 * MIB);
     // SAFETY: the pages are mapped for as long as the process lives, and no device is at them.
     unsafe { place.write_bytes(7, MIB) };
+}
+
+#[test]
+fn a_slab_whose_context_is_gone_is_pinned_anew_before_it_is_lent_again() {
+    let fake = Fake::start();
+    let mine = own_context(0);
+    drop(Slab::take(MIB, 1 << 30).unwrap());
+    destroy(mine);
+    own_context(0);
+    let again = Slab::take(MIB / 2, 1 << 30).unwrap();
+    assert_eq!(fake.call("fake_cuda_live_registered_bytes", []), MIB);
+    assert_eq!(pinned_memory(), memory(1 << 20, 0));
+    drop(again);
+    assert_eq!(free_pinned_memory(), 1 << 20);
+    assert_eq!((fake.live()[3], fake.faults().as_str()), (0, ""));
 }

@@ -36,9 +36,9 @@ pub(super) struct StagedLane<'w> {
     answers: Vec<Completion<'w>>,
     // The longest task there will be.
     longest: usize,
-    // Whether the device may be at a slab that nobody waits for.
-    failed: bool,
     stream: ManuallyDrop<CopyStream>,
+    // Whether the stream was told to wait for others.
+    waits: bool,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
 }
@@ -84,8 +84,8 @@ impl<'w> StagedLane<'w> {
             finished: Vec::new(),
             answers: Vec::new(),
             longest: engine.largest() as usize,
-            failed: false,
             stream: ManuallyDrop::new(stream),
+            waits: !engine.before.is_empty(),
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
@@ -187,7 +187,6 @@ impl<'w> StagedLane<'w> {
             }
         }
         let quiet = self.stream.is_quiet();
-        self.failed |= !quiet;
         self.release(index);
         // What the device still does with the slab is not known: it takes no more tasks.
         self.stages[index].busy = !quiet;
@@ -376,9 +375,9 @@ impl<'w> Lane<'w> for StagedLane<'w> {
         loop {
             while let Some(first) = self.copying.front().copied() {
                 // Nothing but copies is left to wait for once nothing else moves.
-                let waits =
+                let alone =
                     self.finished.is_empty() && self.host.in_flight() == 0 && self.open.is_none();
-                let is_done = match (&self.stages[first].mark, waits) {
+                let is_done = match (&self.stages[first].mark, alone) {
                     (Some(mark), true) => mark.wait().map(|()| true),
                     (Some(mark), false) => mark.is_done(),
                     (None, _) => Ok(true),
@@ -412,8 +411,10 @@ impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
         // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
         unsafe { ManuallyDrop::drop(&mut self.host) };
-        // What was submitted has been waited for, but for what is in `copying`.
-        let quiet = !self.failed && (self.copying.is_empty() || self.stream.is_quiet());
+        // A stage that is not busy has seen its copies done. What the stream waits for without a copy behind it must not be
+        // left to whoever gets the stream next.
+        let at_rest = !self.waits && self.stages.iter().all(|stage| !stage.busy);
+        let quiet = at_rest || self.stream.is_quiet();
         for stage in self.stages.drain(..) {
             match quiet {
                 true => drop(stage.slab),
