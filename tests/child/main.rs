@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod cudarc;
 mod direct;
 mod exit;
 mod fakes;
@@ -36,6 +37,7 @@ fn main() {
         "bytes-by-backend" => transfers::bytes_by_backend(args),
         "totals" => transfers::totals(args),
         "every-call" => transfers::every_call(args),
+        "cudarc" => cudarc::run(args),
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
         "read-ranges" => ranges::read(args),
