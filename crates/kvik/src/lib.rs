@@ -28,6 +28,10 @@
 //! # }
 //! ```
 //!
+//! # Features
+//! - `cudarc`: module `cudarc`, for slices and streams of that crate.
+//! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
+//!
 //! # Planned, not here yet
 //! Device memory and GPUDirect Storage, URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
 #![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]

@@ -22,8 +22,14 @@ pub trait AsTarget: sealed::Writable {}
 /// Nobody else can implement it, as for [`AsTarget`].
 pub trait AsSource: sealed::Readable {}
 
-impl<M: sealed::Writable + ?Sized> AsTarget for M {}
-impl<M: sealed::Readable + ?Sized> AsSource for M {}
+impl<T: AnyBits> AsTarget for CudaSlice<T> {}
+impl<T: AnyBits> AsTarget for CudaViewMut<'_, T> {}
+impl<T: AnyBits> AsTarget for PinnedHostSlice<T> {}
+
+impl<T: DeviceRepr> AsSource for CudaSlice<T> {}
+impl<T: DeviceRepr> AsSource for CudaView<'_, T> {}
+impl<T: DeviceRepr> AsSource for CudaViewMut<'_, T> {}
+impl<T: AnyBits> AsSource for PinnedHostSlice<T> {}
 
 /// Where a piece of memory is, as long as it is looked up in its context.
 pub struct Place {

@@ -38,6 +38,8 @@
 //! cudarc is built for one version of CUDA. This feature leaves the choice to whoever makes it: a `cuda-*` feature of cudarc
 //! anywhere in the build, else the variable `CUDARC_CUDA_VERSION`, else the `nvcc` on the path, else the newest that it knows.
 //!
+//! cudarc's own version, 0.19, is below 1.0, and these types are its: a newer one comes with a newer kvik.
+//!
 //! # Not here
 //! `UnifiedSlice` and memory imported from elsewhere: use [`Target::from_raw`]. Slices of `bool`, of floats of 16 bits and of
 //! types of your own: see [`AnyBits`].
@@ -75,7 +77,8 @@ pub fn target<M: AsTarget + ?Sized>(memory: &mut M) -> Result<Target<'_>> {
 /// As for [`target`].
 pub fn source<M: AsSource + ?Sized>(memory: &M) -> Result<Source<'_>> {
     let place = memory.readable()?;
-    // SAFETY: as in `target`, but that others may read the memory too: who writes to it needs it exclusively.
+    // SAFETY: as in `target`, but that others may read the memory too: who writes to it needs it exclusively. On a device
+    // bytes are whatever it holds there; pinned memory was vouched for by whoever had cudarc hand it out.
     unsafe { place.source() }
 }
 
@@ -139,7 +142,8 @@ mod sealed {
 /// It is only to be put into what borrows `stream`, or owns it.
 fn raw(stream: &CudaStream) -> RawStream {
     // SAFETY: it is a stream of the driver, or the number of a default one: cudarc makes no others, and who wraps one of
-    // another library has promised it to cudarc. The callers keep it as long as the result.
+    // another library has promised it to cudarc. The callers keep it as long as the result. The driver is kvik's, too: there
+    // is one in a process, unless the setting `cuda_library` names another, and who sets that answers for what it loads.
     let handle = unsafe { RawStream::from_raw(stream.cu_stream().cast()) };
     // SAFETY: the stream holds its context.
     unsafe { handle.in_context(stream.context().cu_ctx().cast()) }
