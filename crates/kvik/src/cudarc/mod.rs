@@ -97,6 +97,17 @@ pub fn source<M: AsSource + ?Sized>(memory: &M) -> Result<Source<'_>> {
 /// # Ok(())
 /// # }
 /// ```
+/// The stream has to be there until the transfer is over:
+/// ```compile_fail,E0597
+/// # use kvik::{FileHandle, Target, cudarc::{self, driver::CudaContext}};
+/// # fn f(file: &FileHandle, context: &std::sync::Arc<CudaContext>, mut target: Target<'_>) {
+/// {
+///     let other = context.new_stream().unwrap();
+///     target = cudarc::behind(target, &other);
+/// }
+/// file.read_at(target, 0).unwrap();
+/// # }
+/// ```
 pub fn behind<'a, W: Waits<'a>>(what: W, stream: &'a CudaStream) -> W {
     what.wait_for(raw(stream))
 }
