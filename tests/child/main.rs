@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod cold;
+mod cudarc;
 mod devices;
 mod direct;
 mod exit;
@@ -41,6 +42,7 @@ fn main() {
         "cold-read" => cold::read(args),
         "cold-rounds" => cold::rounds(args),
         "cold-as-nobody" => cold::as_nobody(args),
+        "cudarc" => cudarc::run(args),
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
         "read-ranges" => ranges::read(args),

@@ -23,6 +23,7 @@ mod settings;
 mod statistics;
 
 mod adopting;
+mod cudarc;
 mod faults;
 mod moving_files;
 mod offsets;

@@ -43,7 +43,13 @@ pub fn cufile() -> PathBuf {
 #[must_use]
 pub fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (path, name) in [(cuda(), "libcuda.so.1"), (cufile(), "libcufile.so.0")] {
+    // cudarc asks for the first name first, and must not find the real one.
+    let names = [
+        (cuda(), "libcuda.so"),
+        (cuda(), "libcuda.so.1"),
+        (cufile(), "libcufile.so.0"),
+    ];
+    for (path, name) in names {
         std::os::unix::fs::symlink(path, folder.path().join(name)).unwrap();
     }
     folder

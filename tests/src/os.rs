@@ -4,7 +4,9 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::process::exit;
+use std::sync::Arc;
 
+use kvik::cudarc::driver::{CudaContext, PinnedHostSlice};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -44,6 +46,14 @@ impl Forked {
             status => panic!("the forked child ended with {status:?}"),
         }
     }
+}
+
+/// Pinned memory of cudarc, which hands it out as it finds it.
+#[track_caller]
+#[must_use]
+pub fn pinned(context: &Arc<CudaContext>, len: usize) -> PinnedHostSlice<u8> {
+    // SAFETY: the fake driver has it from the kernel, zeroed.
+    unsafe { context.alloc_pinned(len) }.unwrap()
 }
 
 /// Whether the CPU can read the byte at `address`, and whether the address is in use at all.

@@ -15,8 +15,8 @@ pub(crate) fn run(group: Group) -> Done {
 
 /// The tests of every crate, then the examples in the documentation, which nextest cannot run.
 ///
-/// One set of features serves: the command asks for kvik's `serde`, so in a build of the whole workspace the crates
-/// below it are tested with theirs. `cargo xtask features` tests each crate alone.
+/// One set of features serves: the command asks for kvik's `serde` and kvik-tests for its `cudarc`, so in a build of the
+/// whole workspace the crates below are tested with theirs. `cargo xtask features` tests each crate alone.
 pub(crate) fn host() -> Done<String> {
     setup::nextest()?;
     let root = setup::is_root()?;

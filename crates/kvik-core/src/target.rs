@@ -62,10 +62,12 @@ impl<'a> Target<'a> {
 
     /// The same, for a read that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
+    ///
+    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Target<'a> {
         if let Some(spot) = &mut self.spot {
-            spot.stream = Some(stream);
+            spot.follow(stream);
         }
         self
     }
@@ -110,7 +112,7 @@ impl<'a> Target<'a> {
     }
 
     /// The same memory for a shorter time.
-    pub(crate) fn reborrow(&mut self) -> Target<'_> {
+    pub fn reborrow(&mut self) -> Target<'_> {
         Target {
             memory: self.memory,
             spot: self.spot,
@@ -150,10 +152,12 @@ impl<'a> Source<'a> {
 
     /// The same, for a write that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
+    ///
+    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Source<'a> {
         if let Some(spot) = &mut self.spot {
-            spot.stream = Some(stream);
+            spot.follow(stream);
         }
         self
     }
@@ -215,10 +219,7 @@ fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Spot>)> {
     let found = device::locate(address.addr() as u64, len)?;
     Ok(match (found.space, found.context) {
         (Space::Device | Space::Managed, Some(context)) => {
-            let spot = Spot {
-                context,
-                stream: None,
-            };
+            let spot = Spot::new(context, None);
             (Memory::on_device(found.address, len), Some(spot))
         }
         _ => (Memory::at(start, len), None),

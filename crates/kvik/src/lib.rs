@@ -28,15 +28,27 @@
 //! # }
 //! ```
 //!
+//! # Features
+//! - `cudarc`: module `cudarc`, for slices and streams of that crate.
+//! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
+//!
 //! # Planned, not here yet
 //! Device memory and GPUDirect Storage, URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
 
 pub use kvik_config as config;
 pub use kvik_stats as stats;
 
 pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, DirectIo, Layer};
 pub use kvik_core::*;
+
+#[cfg(feature = "cudarc")]
+#[allow(
+    unsafe_code,
+    reason = "addresses and handles of another crate's; each promise has its argument beside it"
+)]
+pub mod cudarc;
 
 /// The README's example, compiled with the documentation tests.
 #[cfg(doctest)]

@@ -70,7 +70,7 @@ impl DeviceBuffer {
     /// [`new`](DeviceBuffer::new).
     pub fn new_async(len: usize, stream: RawStream) -> Result<DeviceBuffer> {
         let cuda = driver()?.cuda();
-        if stream == RawStream::PER_THREAD {
+        if stream.is_per_thread() {
             let why = "the stream of each thread is no one stream; name another";
             return Err(Error::new(ErrorKind::Misuse, Op::Allocate, why));
         }
@@ -233,20 +233,14 @@ unsafe impl IoBufMut for DeviceBuffer {
 
 impl<'a> From<&'a mut DeviceBuffer> for Target<'a> {
     fn from(buffer: &'a mut DeviceBuffer) -> Target<'a> {
-        let spot = Spot {
-            context: buffer.context,
-            stream: buffer.stream,
-        };
+        let spot = Spot::new(buffer.context, buffer.stream);
         Target::on_device(spot, buffer.address, buffer.len)
     }
 }
 
 impl<'a> From<&'a DeviceBuffer> for Source<'a> {
     fn from(buffer: &'a DeviceBuffer) -> Source<'a> {
-        let spot = Spot {
-            context: buffer.context,
-            stream: buffer.stream,
-        };
+        let spot = Spot::new(buffer.context, buffer.stream);
         Source::on_device(spot, buffer.address, buffer.len)
     }
 }

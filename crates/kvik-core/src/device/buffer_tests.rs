@@ -292,3 +292,25 @@ fn whichever_call_of_the_driver_fails_nothing_is_left_behind() {
         assert!(streams <= 2 && events <= 1, "{failed}: {streams} {events}");
     }
 }
+
+#[test]
+fn a_transfer_told_of_other_streams_still_waits_for_that_of_its_buffer() {
+    let fake = Fake::start();
+    own_context(0);
+    let made = cuda()
+        .stream_create(kvik_sys::StreamFlags::NON_BLOCKING)
+        .unwrap();
+    // SAFETY: the stream was just made, and is not destroyed.
+    let own = unsafe { RawStream::from_raw(made.as_raw()) };
+    let mut buffer = DeviceBuffer::new_async(100, own).unwrap();
+    let (one, two) = (RawStream::DEFAULT, RawStream::PER_THREAD);
+    let target = Target::from(&mut buffer).behind(one).behind(two);
+    assert_eq!(target.spot().unwrap().streams, [Some(own), Some(two)]);
+    let source = Source::from(&buffer).behind(one);
+    assert_eq!(source.spot().unwrap().streams, [Some(own), Some(one)]);
+    // SAFETY: the memory is the buffer's, which outlives the target.
+    let raw = unsafe { Target::from_raw(buffer.address() as *mut u8, 100) }.unwrap();
+    let streams = raw.behind(one).behind(two).spot().unwrap().streams;
+    assert_eq!(streams, [Some(one), Some(two)]);
+    assert_eq!(fake.faults(), "");
+}

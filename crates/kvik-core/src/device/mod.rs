@@ -50,6 +50,23 @@ pub(crate) use stream::{Copy, CopyStream};
 pub(crate) struct Spot {
     /// The context of its allocation.
     pub(crate) context: Context,
-    /// The stream, besides the default one, whose work so far comes first.
-    pub(crate) stream: Option<RawStream>,
+    /// The streams, besides the default one, whose work so far comes first.
+    pub(crate) streams: [Option<RawStream>; 2],
+}
+
+impl Spot {
+    /// In `context`, behind the stream of the memory itself, if it has one.
+    pub(crate) fn new(context: Context, own: Option<RawStream>) -> Spot {
+        Spot {
+            context,
+            streams: [own, None],
+        }
+    }
+
+    /// Behind `stream` as well. The first stream is never given up for another: it may be that in whose order the memory
+    /// came to be.
+    pub(crate) fn follow(&mut self, stream: RawStream) {
+        let first = self.streams[0].is_none();
+        self.streams[usize::from(!first)] = Some(stream);
+    }
 }

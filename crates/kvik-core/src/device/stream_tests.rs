@@ -303,3 +303,37 @@ fn many_threads_copy_at_once_on_two_devices() {
         ("", 0)
     );
 }
+
+#[test]
+fn a_default_stream_can_be_that_of_one_context_wherever_it_is_used() {
+    let fake = Fake::start();
+    let theirs = own_context(1);
+    let memory = DeviceBuffer::on_current(1000).unwrap();
+    let raw = theirs.handle().as_raw().cast();
+    // SAFETY: the context is there until the end of the test.
+    let named = unsafe { RawStream::DEFAULT.in_context(raw) };
+    fake.ok("fake_cuda_hold", [0, 1]);
+    let to = DevicePtr::new(memory.address());
+    // SAFETY: the memory outlives the work, and is the test's.
+    unsafe { cuda().memset_d8_async(to, 9, 1000, kvik_sys::Stream::DEFAULT) }.unwrap();
+    let mine = own_context(0);
+    let nothing = RawStream::DEFAULT.queue(mine).unwrap();
+    assert!(nothing.is_none(), "nobody waits for another context's");
+    let mark = named.queue(mine).unwrap().unwrap();
+    assert!(!mark.is_done().unwrap());
+    assert_eq!(Context::current().unwrap(), Some(mine));
+    let there = theirs.enter().unwrap();
+    fake.ok("fake_cuda_hold", [0, 0]);
+    drop(there);
+    mark.wait().unwrap();
+    assert!(named.queue(mine).unwrap().is_none());
+    let buffer = DeviceBuffer::new_async(10, named).unwrap();
+    assert_eq!(buffer.device(), 1);
+    drop((buffer, memory));
+    // SAFETY: nothing is done with it.
+    let other = unsafe { RawStream::from_raw(8 as *mut _) };
+    // SAFETY: the context is there until the end of the test.
+    let same = unsafe { other.in_context(raw) };
+    assert_eq!(other, same, "a stream that is no default one has a context");
+    assert_eq!(fake.faults(), "");
+}

@@ -49,7 +49,7 @@ impl Staged {
     ) -> Result<Staged> {
         let context = spots[0].context;
         let entered = context.enter()?;
-        let named = spots.iter().filter_map(|spot| spot.stream);
+        let named = spots.iter().flat_map(|spot| spot.streams).flatten();
         let mut before = Vec::new();
         for stream in named.chain([RawStream::DEFAULT]) {
             before.extend(stream.queue(context)?);
