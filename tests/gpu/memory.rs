@@ -18,9 +18,11 @@ fn reads_and_writes_around_the_size_of_a_slab_are_exact_at_every_alignment() {
     let path = file(folder.path(), "source", 1, LEN);
     let truth = pattern(1, 0, LEN);
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN + 100);
-    for slab in [4096_usize, 8192, 65_536] {
+    // At once where that is possible, and in tasks.
+    for (slab, inline) in [(4096_usize, 0), (8192, 0), (65_536, 0), (65_536, 1 << 20)] {
         let settings = Layer::new()
             .num_threads(2)
+            .inline_size(ByteSize::new(inline))
             .bounce_buffer_size(ByteSize::new(slab as u64));
         let config = Config::resolve([settings]).unwrap();
         let options = FileHandle::options();

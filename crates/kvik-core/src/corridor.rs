@@ -128,8 +128,9 @@ impl Call {
     ) -> Result<usize> {
         let way = self.checked(direction, self.way(spot.as_slice(), self.task_size))?;
         let layout = self.stretch(direction, memory, offset, &way)?;
+        let threads = self.threads_for(direction, &way);
         let order = self.order(direction, offset, memory.len() as u64, way);
-        Transfer::new(order, layout, None).run(&self.pool, self.threads)
+        Transfer::new(order, layout, None).run(&self.pool, threads)
     }
 
     fn submit<B: Send + 'static>(
@@ -146,9 +147,10 @@ impl Call {
             Ok(planned) => planned,
             Err(error) => return Pending::refused(error, *buffer),
         };
+        let threads = self.threads_for(direction, &way);
         let order = self.order(direction, at, memory.len() as u64, way);
         let transfer = Transfer::new(order, layout, Some(buffer));
-        transfer.submit(&self.pool, self.threads);
+        transfer.submit(&self.pool, threads);
         Pending::new(transfer, self.pool.clone())
     }
 
@@ -198,10 +200,11 @@ impl Call {
         });
         let ranges = self.checked(direction, planned)?;
         let size = lengths.iter().map(|len| *len as u64).sum();
+        let threads = self.threads_for(direction, &way);
         let order = self.order(direction, ranges.hull().start, size, way);
         let layout = Scatter::new(ranges, lengths, direction);
         let transfer = Transfer::new(order, layout, None);
-        transfer.run(&self.pool, self.threads)?;
+        transfer.run(&self.pool, threads)?;
         Ok(transfer.layout().take_counts())
     }
 
@@ -216,6 +219,13 @@ impl Call {
         let plan = Plan::new(offset, memory.len() as u64, task_size);
         let plan = self.checked(direction, plan)?;
         Ok(Stretch::new(plan, memory, direction))
+    }
+
+    fn threads_for(&self, direction: Direction, way: &Way) -> usize {
+        match direction {
+            Direction::Read => self.threads,
+            Direction::Write => self.threads.min(way.engine.writers()),
+        }
     }
 
     /// What was planned, unless it or this call cannot be carried out.

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kvik::{DeviceBuffer, ErrorKind, FileHandle, ReadPiece, Result, WritePiece};
+use kvik::{DeviceBuffer, ErrorKind, FileHandle, Layer, ReadPiece, Result, WritePiece};
 use kvik_tests::fake::FakeCuda;
 use kvik_tests::gpu::{Gpu, Kind, Memory, OwnContext, current};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
-use super::{assert_at_rest, open, start};
+use super::{assert_at_rest, open, open_with, start};
 
 const LEN: usize = 40_000;
 
@@ -79,9 +79,13 @@ fn setup(folder: &Path) -> (Gpu, FakeCuda, std::path::PathBuf) {
 
 /// Reads by tasks of `task_size` through slabs of `slab` bytes.
 fn reads(threads: usize, task_size: u64, slab: u64, least: usize) {
+    reads_by(|path| open(path, threads, task_size, slab), threads, least);
+}
+
+fn reads_by(open: impl FnOnce(&Path) -> FileHandle, threads: usize, least: usize) {
     let folder = tempfile::tempdir().unwrap();
     let (gpu, fake, path) = setup(folder.path());
-    let handle = open(&path, threads, task_size, slab);
+    let handle = open(&path);
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN + 1);
     memory.set(UNTOUCHED);
     let memory = std::cell::RefCell::new(memory);
@@ -102,6 +106,30 @@ fn reads(threads: usize, task_size: u64, slab: u64, least: usize) {
 #[test]
 fn reads_of_small_tasks_that_share_a_slab() {
     reads(1, 1000, 65_536, 20);
+}
+
+#[test]
+fn small_reads_at_once() {
+    reads_by(|path| open_with(path, Layer::new()), 1, 10);
+}
+
+#[test]
+fn small_writes_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, fake, path) = setup(folder.path());
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    memory.put(0, &pattern(2, 0, LEN));
+    let handle = open_with(&path, Layer::new());
+    let source = memory.source(0..LEN);
+    let work = || handle.write_at(source, 0).map(drop);
+    whichever_call_fails(&fake, 10, work, |failed, outcome| {
+        let stored = std::fs::read(&path).unwrap();
+        // A failure behind the write, as of leaving the context, is nobody's.
+        let salt = if outcome.is_ok() { 2 } else { 1 };
+        assert_eq!(stored, pattern(salt, 0, LEN), "{failed}");
+        std::fs::write(&path, pattern(1, 0, LEN)).unwrap();
+    });
+    assert_at_rest(&fake);
 }
 
 #[test]

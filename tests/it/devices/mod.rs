@@ -24,13 +24,20 @@ fn start() -> (Gpu, FakeCuda) {
     (gpu, FakeCuda::here())
 }
 
-/// A handle to read and write by, with slabs of so many bytes.
+/// A handle to read and write by, in tasks through slabs of so many bytes, however little it is.
 #[track_caller]
 fn open(path: &Path, threads: usize, task_size: u64, slab: u64) -> FileHandle {
     let settings = Layer::new()
         .num_threads(threads)
         .task_size(ByteSize::new(task_size))
+        .inline_size(ByteSize::new(0))
         .bounce_buffer_size(ByteSize::new(slab));
+    open_with(path, settings)
+}
+
+/// A handle to read and write by; what is small is moved at once.
+#[track_caller]
+fn open_with(path: &Path, settings: Layer) -> FileHandle {
     FileHandle::options()
         .read(true)
         .write(true)

@@ -23,6 +23,7 @@
 
 mod buffer;
 mod context;
+pub(crate) mod default_stream;
 mod driver;
 #[cfg(test)]
 mod fake;

@@ -75,6 +75,10 @@ impl Engine for Staged {
         Ok(Box::new(StagedLane::new(self)?))
     }
 
+    fn writers(&self) -> usize {
+        self.host.writers()
+    }
+
     fn largest(&self) -> u64 {
         self.longest
     }

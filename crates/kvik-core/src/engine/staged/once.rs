@@ -9,7 +9,7 @@ use std::slice;
 
 use super::sizes::Sizes;
 use crate::corridor::FillWindow;
-use crate::device::{CopyStream, Entered, Slab, Spot};
+use crate::device::{CopyStream, Entered, Slab, Spot, default_stream};
 use crate::engine::posix;
 use crate::error::{Error, Result};
 use crate::os;
@@ -18,7 +18,9 @@ use crate::target::{Source, Target};
 /// Moves bytes between a file and memory of a device, through one slab.
 pub(crate) struct Once {
     // Dropped in this order: all of it happens in the context.
-    stream: CopyStream,
+    // Where other streams than the default one come first; else the copy is one on the default stream, which waits for it
+    // by itself, and is the quickest.
+    stream: Option<CopyStream>,
     slab: Slab,
     _entered: Entered,
 }
@@ -37,11 +39,16 @@ impl Once {
         let Some(slab) = Slab::try_take(sizes.slab, sizes.limit)? else {
             return Ok(None);
         };
-        let stream = CopyStream::lend(spot.context)?;
-        stream.follow_default()?;
-        if let Some(named) = spot.stream {
-            stream.follow(named)?;
-        }
+        let mut named = spot.streams.into_iter().flatten().peekable();
+        let stream = match named.peek() {
+            None => None,
+            Some(_) => {
+                let stream = CopyStream::lend(spot.context)?;
+                stream.follow_default()?;
+                named.try_for_each(|named| stream.follow(named))?;
+                Some(stream)
+            }
+        };
         Ok(Some(Once {
             stream,
             slab,
@@ -65,10 +72,15 @@ impl Once {
         let outcome = posix::fill(file, &mut window, offset);
         let filled = window.filled();
         let address = target.memory().start().addr() as u64;
-        // SAFETY: the target has `len` bytes of the device and is borrowed, like the filled part of the slab, until `wait`
-        // has returned.
-        let queued = unsafe { self.stream.to_device(address, place, filled) };
-        match self.wait(queued) {
+        // SAFETY: the target has `len` bytes of the device and is borrowed, like the filled part of the slab, until the copy
+        // is done or the slab is given up.
+        let copied = match &self.stream {
+            Some(stream) => unsafe { stream.to_device(address, place, filled) }
+                .and_then(|()| stream.synchronize()),
+            // SAFETY: as above.
+            None => unsafe { default_stream::to_device(address, place, filled) },
+        };
+        match copied {
             Ok(()) => (filled, outcome.err()),
             Err(error) => {
                 self.give_up();
@@ -89,8 +101,14 @@ impl Once {
         let place = self.place(offset, len);
         let address = source.memory().start().addr() as u64;
         // SAFETY: as in `read`, the other way.
-        let queued = unsafe { self.stream.to_host(place, address, len) };
-        if let Err(error) = self.wait(queued) {
+        let copied = match &self.stream {
+            Some(stream) => {
+                unsafe { stream.to_host(place, address, len) }.and_then(|()| stream.synchronize())
+            }
+            // SAFETY: as above.
+            None => unsafe { default_stream::to_host(place, address, len) },
+        };
+        if let Err(error) = copied {
             self.give_up();
             return (0, Some(error));
         }
@@ -111,13 +129,13 @@ impl Once {
         unsafe { self.slab.start().add(before) }
     }
 
-    fn wait(&self, queued: Result<()>) -> Result<()> {
-        queued.and_then(|()| self.stream.synchronize())
-    }
-
     /// After a failure: a slab that the device may still be at is nobody's any more.
     fn give_up(self) {
-        if !self.stream.is_quiet() {
+        let quiet = match &self.stream {
+            Some(stream) => stream.is_quiet(),
+            None => default_stream::is_quiet(),
+        };
+        if !quiet {
             self.slab.abandon();
         }
     }
