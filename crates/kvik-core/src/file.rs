@@ -213,9 +213,12 @@ impl FileHandle {
             Some(config) => config.inline_size(),
             None => Config::current().inline_size(),
         };
-        // A call that says how it is to be done goes the long way, where its wishes are checked and heeded; so does one on a
-        // handle that was told its engine.
-        let plain = self.0.inline && options.task_size.is_none() && options.num_threads.is_none();
+        // A call that says how it is to be done goes the long way, where its wishes are checked and heeded, unless this way
+        // heeds them, too; so does one on a handle that was told its engine.
+        let threads = options.num_threads.unwrap_or(1);
+        let plain = self.0.inline
+            && options.task_size.is_none()
+            && (1..=ThreadPool::MAX_THREADS).contains(&threads);
         Ok(plain && len <= limit?.bytes())
     }
 
