@@ -5,7 +5,7 @@ use std::io;
 
 use nix::errno::Errno;
 
-/// What went wrong, as far as a program may want to decide on it. The text of the [`Error`] has the rest.
+/// What went wrong, as far as a program may want to decide on it. The text of the [`Error`](crate::Error) has the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

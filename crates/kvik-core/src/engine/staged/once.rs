@@ -72,11 +72,13 @@ impl Once {
         let outcome = posix::fill(file, &mut window, offset);
         let filled = window.filled();
         let address = target.memory().start().addr() as u64;
-        // SAFETY: the target has `len` bytes of the device and is borrowed, like the filled part of the slab, until the copy
-        // is done or the slab is given up.
         let copied = match &self.stream {
-            Some(stream) => unsafe { stream.to_device(address, place, filled) }
-                .and_then(|()| stream.synchronize()),
+            Some(stream) => {
+                // SAFETY: the target has `len` bytes of the device and is borrowed, like the filled part of the slab, until
+                // the copy is done or the slab is given up.
+                let queued = unsafe { stream.to_device(address, place, filled) };
+                queued.and_then(|()| stream.synchronize())
+            }
             // SAFETY: as above.
             None => unsafe { default_stream::to_device(address, place, filled) },
         };
@@ -100,10 +102,11 @@ impl Once {
         let len = source.len();
         let place = self.place(offset, len);
         let address = source.memory().start().addr() as u64;
-        // SAFETY: as in `read`, the other way.
         let copied = match &self.stream {
             Some(stream) => {
-                unsafe { stream.to_host(place, address, len) }.and_then(|()| stream.synchronize())
+                // SAFETY: as in `read`, the other way.
+                let queued = unsafe { stream.to_host(place, address, len) };
+                queued.and_then(|()| stream.synchronize())
             }
             // SAFETY: as above.
             None => unsafe { default_stream::to_host(place, address, len) },
