@@ -52,6 +52,7 @@ fn main() {
         "forked-child-works" => forks::child_works(args),
         "forked-pending" => forks::pending(),
         "fork-in-full-flight" => forks::in_full_flight(args),
+        "fork-at-the-first-cold-read" => forks::at_the_first_cold_read(args),
         "growth" => growth::run(args),
         "settings-second-component" => settings::second_component(args),
         "settings-late-environment" => settings::late_environment(),

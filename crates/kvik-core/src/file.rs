@@ -222,10 +222,9 @@ impl FileHandle {
     fn check(&self, offset: u64, len: u64, options: &ReadOptions, op: Op) -> Result<Range<u64>> {
         let plan =
             Plan::new(offset, len, u64::MAX).map_err(|error| error.during(op).at(&self.0.place))?;
-        if options
-            .deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
-        {
+        // Of no bytes, none is late.
+        let late = |deadline| len > 0 && Instant::now() >= deadline;
+        if options.deadline.is_some_and(late) {
             let error = Error::new(ErrorKind::TimedOut, op, "the deadline of the call passed");
             return Err(error.at(&self.0.place).within(plan.range(), 0));
         }
