@@ -45,6 +45,11 @@ impl<'a> Session<'a> {
                 "the number of rounds must be positive".into(),
             ));
         }
+        if options.rounds > MOST_ROUNDS {
+            let many = options.rounds;
+            let why = format!("{many} rounds are more than the {MOST_ROUNDS} that are kept");
+            return Err(Trouble::Misuse(why));
+        }
         let threads = ours::threads(options)?;
         let (folder, data, directory, mut notes) = match &options.file {
             Some(path) => {
@@ -196,3 +201,6 @@ impl<'a> Session<'a> {
 const PAGE_OFFSETS: usize = 4096;
 // Making the data is part of the minute that a run takes.
 const DATA_TIME: Duration = Duration::from_secs(8);
+
+// More than anybody waits for, and few enough to be kept in memory.
+const MOST_ROUNDS: usize = 100_000;

@@ -63,6 +63,7 @@ fn main() {
         "uring-forbidden" => uring::forbidden(args),
         "uring-forbidden-later" => uring::forbidden_later(args),
         "uring-without-locked-memory" => uring::without_locked_memory(args),
+        "uring-few-descriptors" => uring::few_descriptors(args),
         "uring-forks" => uring::forks(args),
         other => panic!("no scenario `{other}`"),
     }
