@@ -138,6 +138,9 @@ impl FileHandle {
     }
 
     /// Whether the file can be read past the page cache (`O_DIRECT`), as far as opening it so tells.
+    ///
+    /// It is opened once more for a moment. As with every descriptor of a file that a process closes, that ends the locks by
+    /// record (`fcntl(2)`, `F_SETLK`) that the process holds on the file; those of open file descriptions stay.
     #[must_use]
     pub fn is_direct_io_supported(&self) -> bool {
         FileProbe::of(self.as_fd()).is_ok_and(|probe| probe.direct_opens.is_yes())
