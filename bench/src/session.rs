@@ -40,6 +40,8 @@ impl<'a> Session<'a> {
         progress: &'a mut dyn FnMut(Progress<'_>),
         stop: &'a AtomicBool,
     ) -> Outcome<Self> {
+        // More than anybody waits for, and few enough to be kept in memory.
+        const MOST_ROUNDS: usize = 100_000;
         if options.rounds == 0 {
             return Err(Trouble::Misuse(
                 "the number of rounds must be positive".into(),
@@ -201,6 +203,3 @@ impl<'a> Session<'a> {
 const PAGE_OFFSETS: usize = 4096;
 // Making the data is part of the minute that a run takes.
 const DATA_TIME: Duration = Duration::from_secs(8);
-
-// More than anybody waits for, and few enough to be kept in memory.
-const MOST_ROUNDS: usize = 100_000;
