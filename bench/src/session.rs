@@ -45,10 +45,17 @@ impl<'a> Session<'a> {
         progress: &'a mut dyn FnMut(Progress<'_>),
         stop: &'a AtomicBool,
     ) -> Outcome<Self> {
+        // More than anybody waits for, and few enough to be kept in memory.
+        const MOST_ROUNDS: usize = 100_000;
         if options.rounds == 0 {
             return Err(Trouble::Misuse(
                 "the number of rounds must be positive".into(),
             ));
+        }
+        if options.rounds > MOST_ROUNDS {
+            let many = options.rounds;
+            let why = format!("{many} rounds are more than the {MOST_ROUNDS} that are kept");
+            return Err(Trouble::Misuse(why));
         }
         let threads = ours::threads(options)?;
         let (folder, data, directory, mut notes) = match &options.file {

@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use kvik::{ByteSize, ErrorKind, FileHandle, ReadOptions, ThreadPool};
+use kvik::{
+    ByteSize, Config, ErrorKind, FileHandle, Layer, ReadOptions, ThreadPool, drop_file_page_cache,
+};
 use kvik_tests::engine::{Gate, Scripted};
 use kvik_tests::os::forked;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
@@ -153,6 +156,31 @@ pub(crate) fn in_full_flight(args: &[String]) {
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// `fork-at-the-first-cold-read FOLDER`: a thread is just opening what a handle needs to read past the page cache. Children
+/// waited for it for ever, or used a descriptor that they did not have.
+pub(crate) fn at_the_first_cold_read(args: &[String]) {
+    let path = Path::new(&args[0]).join("cold");
+    std::fs::write(&path, pattern(1, 0, LEN)).unwrap();
+    let hint = Layer::new().auto_direct_io_read(true);
+    let config = Config::resolve([hint]).unwrap();
+    for round in 0..300 {
+        drop_file_page_cache(&path, 0, 0, true).unwrap();
+        let file = FileHandle::options().read(true).open_with(&path, &config);
+        let file = file.unwrap();
+        let together = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                together.wait();
+                check(&file);
+            });
+            together.wait();
+            // At another moment each time.
+            (0..round * 7).for_each(|_| std::hint::spin_loop());
+            forked(|| check(&file)).succeeded();
+        });
+    }
 }
 
 #[track_caller]

@@ -58,6 +58,7 @@ fn main() {
         "forked-child-works" => forks::child_works(args),
         "forked-pending" => forks::pending(),
         "fork-in-full-flight" => forks::in_full_flight(args),
+        "fork-at-the-first-cold-read" => forks::at_the_first_cold_read(args),
         "growth" => growth::run(args),
         "settings-second-component" => settings::second_component(args),
         "settings-late-environment" => settings::late_environment(),
@@ -68,6 +69,7 @@ fn main() {
         "uring-forbidden" => uring::forbidden(args),
         "uring-forbidden-later" => uring::forbidden_later(args),
         "uring-without-locked-memory" => uring::without_locked_memory(args),
+        "uring-few-descriptors" => uring::few_descriptors(args),
         "uring-forks" => uring::forks(args),
         other => panic!("no scenario `{other}`"),
     }

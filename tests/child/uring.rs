@@ -1,6 +1,7 @@
 //! Processes that may not have a ring of io_uring, or no longer, or that fork with rings in use.
 
 use std::path::Path;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kvik::stats::names::FALLBACKS;
@@ -62,6 +63,27 @@ pub(crate) fn without_locked_memory(args: &[String]) {
     check(&file);
     let may = file.route().allows(EngineKind::Uring);
     assert_eq!(FALLBACKS.get(), u64::from(!may), "{}", file.route());
+}
+
+/// `uring-few-descriptors PATH`, with a limit of 64: as many threads have read by rings.
+pub(crate) fn few_descriptors(args: &[String]) {
+    let file = open(&args[0]);
+    let all_have_read = Barrier::new(65);
+    let files_are_open = Barrier::new(65);
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                check_with(&file, 1);
+                all_have_read.wait();
+                files_are_open.wait();
+            });
+        }
+        all_have_read.wait();
+        let files: Vec<_> = (0..12).map(|_| FileHandle::open(&args[0])).collect();
+        files_are_open.wait();
+        assert!(files.iter().all(Result::is_ok), "{files:?}");
+    });
+    assert_eq!(FALLBACKS.get(), 1);
 }
 
 /// `uring-forks PATH`: children are forked while this thread has a ring and others are using theirs.

@@ -219,11 +219,16 @@ fn a_write_that_moves_nothing_and_says_nothing_is_an_error_not_a_loop() {
 /// As users meet it: `ulimit -f`. The kernel writes up to the limit, then refuses.
 #[test]
 fn a_file_size_limit_is_storage_full_with_the_bytes_done() {
-    let folder = tempfile::tempdir().unwrap();
+    // On a disk: `/tmp` may be a tmpfs.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let limited = "trap '' XFSZ; exec prlimit --fsize=300100 \"$@\"";
-    for (threads, task_size) in [(1, "-"), (1, "4096"), (4, "65536")] {
-        let path = folder.path().join(format!("{threads}-{task_size}"));
+    let ways = ["never", "always"];
+    let cuts = [(1, "-"), (1, "4096"), (4, "65536")];
+    for (way, (threads, task_size)) in ways.iter().flat_map(|way| cuts.map(|cut| (way, cut))) {
+        let path = folder.path().join(format!("{way}-{threads}-{task_size}"));
+        // Past the page cache, too: of blocks that the limit cuts the kernel says that they are no whole blocks.
         let child = Child::new_by(limited, BINARY, "write")
+            .env("KVIK_DIRECT_WRITE", way)
             .arg(&path)
             .number(0)
             .number(LEN as u64)

@@ -28,6 +28,14 @@ fn a_child_forked_while_threads_are_in_transfers_works() {
 }
 
 #[test]
+fn a_child_forked_while_a_thread_opens_the_way_past_the_cache_has_one_of_its_own() {
+    // On a disk: `/tmp` may be a tmpfs.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let arg = folder.path();
+    child("fork-at-the-first-cold-read").arg(arg).succeeds();
+}
+
+#[test]
 fn memory_and_descriptors_do_not_grow_over_a_hundred_thousand_operations() {
     let folder = tempfile::tempdir().unwrap();
     child("growth").arg(folder.path()).succeeds();

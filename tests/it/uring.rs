@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use kvik_tests::child::Child;
 use kvik_tests::pattern::pattern;
 
-use crate::child;
+use crate::{BINARY, child};
 
 #[test]
 fn a_ring_that_the_kernel_refuses_is_no_error_and_counted_once_for_each_handle() {
@@ -31,6 +32,16 @@ fn a_process_that_may_lock_no_memory_reads_all_the_same() {
     let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everyone).unwrap();
     child("uring-without-locked-memory").arg(path).succeeds();
+}
+
+/// Each thread keeps its ring, and with it a descriptor.
+#[test]
+fn rings_of_many_threads_leave_the_program_descriptors() {
+    let (_folder, path) = file();
+    let limited = "exec prlimit --nofile=64 \"$@\"";
+    Child::new_by(limited, BINARY, "uring-few-descriptors")
+        .arg(&path)
+        .succeeds();
 }
 
 #[test]

@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicPtr;
 use kvik_config::ByteSize;
 use kvik_stats::names;
 
-use crate::error::Result;
 use crate::fork;
 use crate::os;
 use crate::pages::Pages;
@@ -134,28 +133,27 @@ pub struct Scratch {
 impl Scratch {
     /// `len` bytes, or as many as `bounce_buffer_size`, the setting, allows for one block if that is less.
     ///
-    /// All blocks of the process together are at most 16 times that setting; `None` if that much is in use. Then the
-    /// bytes take the way without a stop: nobody waits for scratch memory, so nobody can wait for ever.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if the system has no more.
-    pub fn take(len: usize, bounce_buffer_size: ByteSize) -> Result<Option<Scratch>> {
+    /// All blocks of the process together are at most 16 times that setting; `None` if that much is in use, or if the system
+    /// has no more. Then the bytes take the way without a stop: nobody waits for scratch memory, so nobody can wait for
+    /// ever, and nothing fails for want of it.
+    #[must_use]
+    pub fn take(len: usize, bounce_buffer_size: ByteSize) -> Option<Scratch> {
         let largest = usize::try_from(bounce_buffer_size.bytes()).unwrap_or(usize::MAX);
         let limit = bounce_buffer_size.bytes().saturating_mul(BLOCKS);
         let len = len.min(largest).max(1);
         let pages = match budget().take(len, limit.max(footprint(len))) {
-            None => {
-                names::SCRATCH_USED_UP.increment();
-                return Ok(None);
-            }
-            Some(Loan::Kept(pages)) => pages,
-            Some(Loan::New(len)) => Pages::new(len).inspect_err(|_| budget().forgo(len))?,
+            None => None,
+            Some(Loan::Kept(pages)) => Some(pages),
+            Some(Loan::New(len)) => Pages::new(len).inspect_err(|_| budget().forgo(len)).ok(),
         };
-        Ok(Some(Scratch {
-            pages: Some(pages),
+        if pages.is_none() {
+            names::SCRATCH_USED_UP.increment();
+        }
+        Some(Scratch {
+            pages: Some(pages?),
             len,
             generation: fork::generation(),
-        }))
+        })
     }
 }
 

@@ -39,11 +39,11 @@ fn a_wish_that_cannot_be_counted_is_refused() {
 fn scratch_memory_is_capped_by_the_setting_block_by_block_and_in_all_and_can_be_freed() {
     let cap = ByteSize::kib(64);
     let mut blocks: Vec<Scratch> = (0..16)
-        .map(|_| Scratch::take(1 << 30, cap).unwrap().unwrap())
+        .map(|_| Scratch::take(1 << 30, cap).unwrap())
         .collect();
     assert!(blocks.iter().all(|block| block.len() == 64 << 10));
     assert!(
-        Scratch::take(1, cap).unwrap().is_none(),
+        Scratch::take(1, cap).is_none(),
         "16 blocks are all there are"
     );
     assert_eq!(scratch_memory().lent, 16 << 16);
@@ -51,7 +51,7 @@ fn scratch_memory_is_capped_by_the_setting_block_by_block_and_in_all_and_can_be_
     let place = blocks[3].as_ptr();
     blocks.swap(3, 15);
     drop(blocks.pop());
-    let again = Scratch::take(40_000, cap).unwrap().unwrap();
+    let again = Scratch::take(40_000, cap).unwrap();
     assert_eq!(
         (again.as_ptr(), again.len(), again[39_999]),
         (place, 40_000, 7)
@@ -67,6 +67,15 @@ fn scratch_memory_is_capped_by_the_setting_block_by_block_and_in_all_and_can_be_
     );
     assert_eq!(free_scratch_memory(), 16 << 16);
     assert_eq!(scratch_memory(), ScratchMemory { lent: 0, kept: 0 });
-    let least = Scratch::take(0, ByteSize::new(1)).unwrap().unwrap();
+    let least = Scratch::take(0, ByteSize::new(1)).unwrap();
     assert_eq!(least.len(), 1, "a block is never of no bytes");
+    drop(least);
+    let used_up = names::SCRATCH_USED_UP.get();
+    let much = ByteSize::new(1 << 55);
+    assert!(
+        Scratch::take(1 << 55, much).is_none(),
+        "what the system does not have is no error"
+    );
+    assert_eq!(scratch_memory().lent, 0);
+    assert!(names::SCRATCH_USED_UP.get() > used_up);
 }

@@ -139,6 +139,9 @@ impl FileHandle {
     }
 
     /// Whether the file can be read past the page cache (`O_DIRECT`), as far as opening it so tells.
+    ///
+    /// It is opened once more for a moment. As with every descriptor of a file that a process closes, that ends the locks by
+    /// record (`fcntl(2)`, `F_SETLK`) that the process holds on the file; those of open file descriptions stay.
     #[must_use]
     pub fn is_direct_io_supported(&self) -> bool {
         FileProbe::of(self.as_fd()).is_ok_and(|probe| probe.direct_opens.is_yes())
@@ -226,10 +229,9 @@ impl FileHandle {
     fn check(&self, offset: u64, len: u64, options: &ReadOptions, op: Op) -> Result<Range<u64>> {
         let plan =
             Plan::new(offset, len, u64::MAX).map_err(|error| error.during(op).at(&self.0.place))?;
-        if options
-            .deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
-        {
+        // Of no bytes, none is late.
+        let late = |deadline| len > 0 && Instant::now() >= deadline;
+        if options.deadline.is_some_and(late) {
             let error = Error::new(ErrorKind::TimedOut, op, "the deadline of the call passed");
             return Err(error.at(&self.0.place).within(plan.range(), 0));
         }

@@ -10,6 +10,8 @@ use crate::budget::{Budget, Loan, footprint};
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::fetch::present;
+use crate::fork;
+use crate::once::Once;
 use crate::pages::Pages;
 use crate::pool::ThreadPool;
 use crate::target::{Source, Target};
@@ -34,7 +36,8 @@ pub struct HostBuffer {
     // None for a buffer of no bytes, and while it is being dropped.
     pages: Option<Pages>,
     len: usize,
-    home: Option<HostBufferPool>,
+    // The pool that lent it, and in which process.
+    home: Option<(HostBufferPool, u64)>,
 }
 
 impl HostBuffer {
@@ -66,7 +69,8 @@ impl HostBuffer {
 
 /// Buffers that come back when they are dropped and are lent again, not more of them than a limit says.
 ///
-/// Cloning it gives another handle to the same pool. Buffers may outlive all of its handles.
+/// Cloning it gives another handle to the same pool. Buffers may outlive all of its handles. A forked child has a pool of its
+/// own by the same handles, with the same limit and nothing lent; buffers that it inherited do not count there.
 ///
 /// # Example: never more than 1 GiB, whatever the files
 /// ```no_run
@@ -89,16 +93,37 @@ pub struct HostBufferPool(Arc<Shelf>);
 struct Shelf {
     budget: Budget,
     limit: u64,
+    generation: u64,
+    // That of a forked child: somebody may have held the lock of the budget at the fork.
+    of_child: Once<Box<Shelf>>,
+}
+
+impl Shelf {
+    fn new(limit: u64) -> Shelf {
+        Shelf {
+            budget: Budget::default(),
+            limit,
+            generation: fork::generation(),
+            of_child: Once::new(),
+        }
+    }
+
+    /// The budget of this process.
+    fn budget(&self) -> &Budget {
+        let mut shelf = self;
+        while shelf.generation != fork::generation() {
+            let limit = self.limit;
+            shelf = shelf.of_child.get_or_make(|| Box::new(Shelf::new(limit)));
+        }
+        &shelf.budget
+    }
 }
 
 impl HostBufferPool {
     /// A pool of up to `limit` bytes, none of which it has yet. A buffer counts as whole pages.
     #[must_use]
     pub fn new(limit: ByteSize) -> HostBufferPool {
-        HostBufferPool(Arc::new(Shelf {
-            budget: Budget::default(),
-            limit: limit.bytes(),
-        }))
+        HostBufferPool(Arc::new(Shelf::new(limit.bytes())))
     }
 
     /// Lends `len` bytes, which hold whatever their last user left; waits until enough have come back. A thread that holds
@@ -108,7 +133,7 @@ impl HostBufferPool {
     /// `Misuse` if it is more than the limit; else as for [`HostBuffer::new`].
     pub fn take(&self, len: usize) -> Result<HostBuffer> {
         self.check(len)?;
-        self.lend(len, self.0.budget.wait(len, self.0.limit))
+        self.lend(len, self.0.budget().wait(len, self.0.limit))
     }
 
     /// Lends `len` bytes, which hold whatever their last user left, unless that would be more than the limit with those
@@ -118,25 +143,25 @@ impl HostBufferPool {
     /// As for [`take`](HostBufferPool::take).
     pub fn try_take(&self, len: usize) -> Result<Option<HostBuffer>> {
         self.check(len)?;
-        let loan = self.0.budget.take(len, self.0.limit);
+        let loan = self.0.budget().take(len, self.0.limit);
         loan.map(|loan| self.lend(len, loan)).transpose()
     }
 
     /// How many bytes are lent.
     #[must_use]
     pub fn lent(&self) -> u64 {
-        self.0.budget.bytes().0
+        self.0.budget().bytes().0
     }
 
     /// How many bytes are kept for the next ones who ask.
     #[must_use]
     pub fn kept(&self) -> u64 {
-        self.0.budget.bytes().1
+        self.0.budget().bytes().1
     }
 
     /// Gives what is kept to the system; returns how many bytes that were.
     pub fn free(&self) -> u64 {
-        self.0.budget.free()
+        self.0.budget().free()
     }
 
     fn check(&self, len: usize) -> Result<()> {
@@ -155,17 +180,19 @@ impl HostBufferPool {
                 len,
                 home: None,
             },
-            Loan::New(len) => HostBuffer::new(len).inspect_err(|_| self.0.budget.forgo(len))?,
+            Loan::New(len) => HostBuffer::new(len).inspect_err(|_| self.0.budget().forgo(len))?,
         };
-        buffer.home = Some(self.clone());
+        buffer.home = Some((self.clone(), fork::generation()));
         Ok(buffer)
     }
 }
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        if let (Some(pages), Some(home)) = (self.pages.take(), &self.home) {
-            home.0.budget.put(pages);
+        if let (Some(pages), Some((home, generation))) = (self.pages.take(), &self.home)
+            && *generation == fork::generation()
+        {
+            home.0.budget().put(pages);
         }
     }
 }
@@ -223,7 +250,7 @@ impl fmt::Debug for HostBuffer {
 
 impl fmt::Debug for HostBufferPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (lent, kept) = self.0.budget.bytes();
+        let (lent, kept) = self.0.budget().bytes();
         write!(
             f,
             "HostBufferPool({lent} bytes lent, {kept} kept, at most {})",

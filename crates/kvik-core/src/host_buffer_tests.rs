@@ -158,3 +158,29 @@ fn whoever_waits_for_a_buffer_gets_it_when_one_comes_back() {
         );
     });
 }
+
+/// A thread of the parent may hold the pool's lock at the fork; a child that took it would wait for ever.
+#[test]
+fn a_forked_child_has_a_pool_of_its_own_and_leaves_the_parents_alone() {
+    let pool = HostBufferPool::new(ByteSize::kib(8));
+    let (_lent, inherited) = (pool.take(4096).unwrap(), pool.take(4096).unwrap());
+    let check = move || {
+        let nothing = pool.lent() == 0 && pool.kept() == 0;
+        drop(inherited);
+        let own = pool.try_take(8192).is_ok_and(|buffer| buffer.is_some());
+        nothing && own && (pool.lent(), pool.kept()) == (0, 8192)
+    };
+    // SAFETY: the child allocates, which glibc, for which this test is written, makes possible after a fork; that it waits
+    // for no lock of the parent is the subject of the test.
+    match unsafe { nix::unistd::fork() }.unwrap() {
+        nix::unistd::ForkResult::Child => {
+            let code = i32::from(!check());
+            // SAFETY: it ends the process.
+            unsafe { libc::_exit(code) }
+        }
+        nix::unistd::ForkResult::Parent { child } => {
+            let status = nix::sys::wait::waitpid(child, None).unwrap();
+            assert_eq!(status, nix::sys::wait::WaitStatus::Exited(child, 0));
+        }
+    }
+}

@@ -101,6 +101,7 @@ mod file_ref;
 mod fork;
 #[cfg(target_arch = "x86_64")]
 mod guard;
+mod once;
 mod os;
 mod pages;
 mod sync;

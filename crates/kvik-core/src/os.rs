@@ -200,6 +200,7 @@ pub(crate) fn limit(resource: Resource) -> Result<(Option<u64>, Option<u64>), Er
     let number = match resource {
         Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
         Resource::OpenFiles => libc::RLIMIT_NOFILE,
+        Resource::FileSize => libc::RLIMIT_FSIZE,
     };
     // SAFETY: `limit` is the structure that the call fills, and outlives it.
     let code = unsafe { libc::getrlimit(number, ptr::from_mut(&mut limit)) };
@@ -215,6 +216,8 @@ pub(crate) enum Resource {
     LockedMemory,
     /// Open descriptors.
     OpenFiles,
+    /// Bytes of a file that is written to.
+    FileSize,
 }
 
 // The same number on x86-64 and aarch64; libc has no name for it with glibc yet.

@@ -4,13 +4,14 @@ use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use crate::error::{Op, Place};
 use crate::file_ref::{cached_size, open_reading};
+use crate::once::Once;
 use crate::os;
 use crate::page_cache;
 use crate::sync::{AtomicU64, Ordering};
@@ -54,14 +55,14 @@ impl fmt::Display for Residency {
 pub(crate) struct CachedPages {
     file: Arc<File>,
     // Made when the count is refused, which it then always is. `None`: there is no way to look.
-    sampler: OnceLock<Option<Sampler>>,
+    sampler: Once<Option<Sampler>>,
 }
 
 impl CachedPages {
     pub(crate) fn new(file: Arc<File>) -> CachedPages {
         CachedPages {
             file,
-            sampler: OnceLock::new(),
+            sampler: Once::new(),
         }
     }
 
@@ -92,7 +93,7 @@ impl CachedPages {
                 Err(_) => return None,
             }
         }
-        let sampler = self.sampler.get_or_init(|| Sampler::of(&self.file));
+        let sampler = self.sampler.get_or_make(|| Sampler::of(&self.file));
         sampler.as_ref()?.look(start, pages, page)
     }
 }

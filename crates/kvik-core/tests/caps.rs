@@ -64,7 +64,7 @@ fn lanes_borrow_what_the_setting_allows_and_do_without_when_all_is_lent() {
         assert!(free_scratch_memory() > 0);
 
         let blocks: Vec<Scratch> = (0..16)
-            .map(|_| Scratch::take(1 << 30, CAP).unwrap().unwrap())
+            .map(|_| Scratch::take(1 << 30, CAP).unwrap())
             .collect();
         let (before, fallbacks) = (names::SCRATCH_USED_UP.get(), names::FALLBACKS.get());
         drop_file_page_cache(&path, 0, 0, true).unwrap();

@@ -173,12 +173,12 @@ pub static FALLBACKS: Counter = Counter::new(row(
     Unstable,
     "Handles that gave up an engine, or direct I/O, for another way.",
 ));
-/// Scratch memory was asked for and all that the process may have was lent.
+/// Scratch memory was asked for and all that the process may have was lent, or the system had no more.
 pub static SCRATCH_USED_UP: Counter = Counter::new(row(
     "scratch_used_up",
     Events,
     Unstable,
-    "Wishes for scratch memory when all of it was in use; the bytes went without.",
+    "Wishes for scratch memory when all of it was in use, or the system had no more; the bytes went without.",
 ));
 /// A listener panicked; the panic was caught.
 pub static LISTENER_PANICS: Counter = Counter::new(row(

@@ -1,6 +1,7 @@
 //! Counts, ends and empty targets: what a read promises.
 
 use std::mem::MaybeUninit;
+use std::time::Instant;
 
 use kvik::{ErrorKind, ReadOptions, Target};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
@@ -92,7 +93,14 @@ fn a_target_of_0_bytes_reads_nothing_at_any_offset() {
         i64::MAX as u64 + 1,
         u64::MAX,
     ] {
-        for options in [ReadOptions::new(), cut(3, 1)] {
+        // Of no bytes, none is late, whichever way the call takes.
+        let late = ReadOptions::new().deadline(Instant::now());
+        for options in [
+            ReadOptions::new(),
+            cut(3, 1),
+            late.clone(),
+            late.num_threads(2),
+        ] {
             assert_eq!(
                 handle.read_at_with(&mut [], offset, &options).unwrap(),
                 0,

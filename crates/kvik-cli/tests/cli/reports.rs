@@ -163,6 +163,11 @@ fn bench_names_what_is_wrong_with_its_arguments_and_settings_once() {
             "kvik: bench: the number of rounds must be positive",
         ),
         (
+            &["--rounds", "99999999999"],
+            "UNUSED",
+            "kvik: bench: 99999999999 rounds are more than the 100000 that are kept",
+        ),
+        (
             &[],
             "KVIK_NUM_THREADS",
             "kvik: setting num_threads: \"none\" from environment ",

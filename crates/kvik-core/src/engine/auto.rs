@@ -153,7 +153,7 @@ impl Reader<'_> {
         let start = Instant::now();
         match way {
             PREAD => posix::fill(file, window, offset)?,
-            SCRATCH => self.scratch()?.fill(file, window, offset)?,
+            SCRATCH => self.scratch().fill(file, window, offset)?,
             #[cfg(target_arch = "x86_64")]
             _ => self.mapped.fill(file, window, offset)?,
             #[cfg(not(target_arch = "x86_64"))]
@@ -166,11 +166,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn scratch(&mut self) -> Result<&mut Borrowed> {
-        match &mut self.scratch {
-            Some(scratch) => Ok(scratch),
-            none => Ok(none.insert(Borrowed::take(self.engine.bounce_buffer_size)?)),
-        }
+    fn scratch(&mut self) -> &mut Borrowed {
+        let size = self.engine.bounce_buffer_size;
+        self.scratch.get_or_insert_with(|| Borrowed::take(size))
     }
 }
 

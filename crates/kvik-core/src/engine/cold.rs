@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
-use std::sync::OnceLock;
 // Not those of sync.rs: what was learnt lies in statics, which loom's cannot.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -16,6 +15,7 @@ use super::posix;
 use crate::choice::Choice;
 use crate::corridor::FillWindow;
 use crate::error::{Error, Op, Result};
+use crate::once::Once;
 use crate::rereads::{FileId, Found, REREADS, Way};
 use crate::residency::{CachedPages, Residency};
 
@@ -24,7 +24,7 @@ use crate::residency::{CachedPages, Residency};
 pub(crate) struct Cold {
     direct: DirectEngine,
     // Asked for at the first cold piece.
-    about: OnceLock<About>,
+    about: Once<About>,
     read_on: ReadOn,
 }
 
@@ -78,7 +78,7 @@ impl Cold {
     pub(crate) fn new(direct: DirectEngine) -> Cold {
         Cold {
             direct,
-            about: OnceLock::new(),
+            about: Once::new(),
             read_on: ReadOn::new(),
         }
     }
@@ -161,7 +161,7 @@ impl Cold {
         let metadata = file
             .metadata()
             .map_err(|cause| Error::io(Op::Read, cause))?;
-        Ok(self.about.get_or_init(|| About {
+        Ok(self.about.get_or_make(|| About {
             id: FileId::of(&metadata),
             learnt: learnt_about(metadata.dev()),
         }))

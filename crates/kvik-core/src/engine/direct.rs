@@ -20,8 +20,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
 use kvik_config::{ByteSize, Config};
 use kvik_stats::{Backend, names};
@@ -34,6 +34,8 @@ use super::{Completion, Engine, Lane, blocking};
 use crate::copy;
 use crate::corridor::{FillWindow, Task, Window};
 use crate::error::{Error, Op, Result};
+use crate::once::Once;
+use crate::os::{self, Resource};
 use file::Direct;
 use lane::DirectLane;
 use scratch::with_scratch;
@@ -53,7 +55,7 @@ pub(crate) struct DirectEngine {
     // The setting `bounce_buffer_size`.
     bounce_buffer_size: ByteSize,
     // The same file by rings; `None` where it asks for what rings do not have. Made when a lane has use for it.
-    uring: OnceLock<Option<Uring>>,
+    uring: Once<Option<Uring>>,
     // Set once, and then for good: who is refused a ring is not asked again and again.
     ringless: AtomicBool,
 }
@@ -80,7 +82,7 @@ impl DirectEngine {
             write,
             edges: Edges::default(),
             bounce_buffer_size: ByteSize::mib(16),
-            uring: OnceLock::new(),
+            uring: Once::new(),
             ringless: AtomicBool::new(false),
         }
     }
@@ -149,9 +151,8 @@ impl DirectEngine {
                         direct.file.write_at(scratch, at)
                     });
                     match lent {
-                        Ok(Some(wrote)) => wrote,
-                        Ok(None) => return give_way(moved),
-                        Err(error) => return (moved, Some(error)),
+                        Some(wrote) => wrote,
+                        None => return give_way(moved),
                     }
                 }
                 Piece::Buffered(_) => return give_way(moved),
@@ -172,6 +173,10 @@ impl DirectEngine {
                 Err(cause) => cause.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
             };
             if is_refusal(errno) {
+                // Of what goes beyond the limit the kernel takes a part, which need not be whole blocks.
+                if is_beyond_limit(at + asked as u64) {
+                    return give_way(moved);
+                }
                 return match self.refused(self.write, Op::Write, errno) {
                     Ok(()) => give_way(moved),
                     Err(error) => (moved, Some(error)),
@@ -243,7 +248,7 @@ impl DirectEngine {
                     let lent = with_scratch(self.bounce_buffer_size, length(&block), |scratch| {
                         through(&direct.file, window, scratch, &block, &wanted)
                     });
-                    match lent? {
+                    match lent {
                         Some(got) => (length(&block), got),
                         None => return posix::fill(buffered, window, offset),
                     }
@@ -322,6 +327,11 @@ fn through(
 /// What a file system answers to a direct call that it has no way for.
 fn is_refusal(errno: Errno) -> bool {
     matches!(errno, Errno::EINVAL | Errno::EOPNOTSUPP)
+}
+
+/// Whether a file that is written up to `end` would be longer than this process may make one (`ulimit -f`).
+fn is_beyond_limit(end: u64) -> bool {
+    os::limit(Resource::FileSize).is_ok_and(|(limit, _)| limit.is_some_and(|limit| end > limit))
 }
 
 fn length(range: &Range<u64>) -> usize {

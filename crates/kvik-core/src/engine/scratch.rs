@@ -41,7 +41,7 @@ impl Engine for Scratch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let mut scratch = Borrowed::take(self.bounce_buffer_size)?;
+        let mut scratch = Borrowed::take(self.bounce_buffer_size);
         Ok(posix::lane(&self.file, move |window, offset| {
             scratch.fill(&self.file, window, offset)
         }))
@@ -52,11 +52,11 @@ impl Engine for Scratch {
 pub(crate) struct Borrowed(Option<Memory>);
 
 impl Borrowed {
-    /// A block no larger than `bounce_buffer_size`, the setting, allows. Where the process has lent all it may, or a block
-    /// is so small that there is nothing in it, there is none, and bytes go straight to their target.
-    pub(crate) fn take(bounce_buffer_size: ByteSize) -> Result<Borrowed> {
-        let memory = Memory::take(SIZE, bounce_buffer_size)?;
-        Ok(Borrowed(memory.filter(|memory| memory.len() >= SMALLEST)))
+    /// A block no larger than `bounce_buffer_size`, the setting, allows. Where the process has lent all it may, the system has
+    /// no more, or a block is so small that there is nothing in it, there is none, and bytes go straight to their target.
+    pub(crate) fn take(bounce_buffer_size: ByteSize) -> Borrowed {
+        let memory = Memory::take(SIZE, bounce_buffer_size);
+        Borrowed(memory.filter(|memory| memory.len() >= SMALLEST))
     }
 
     /// Fills the window from `offset` on; it stays short only where the data ends.
@@ -116,7 +116,7 @@ mod tests {
         let content = numbers(3 * SIZE + 100);
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&content, 0).unwrap();
-        let mut scratch = Borrowed::take(ByteSize::mib(16)).unwrap();
+        let mut scratch = Borrowed::take(ByteSize::mib(16));
         for offset in [
             0,
             1,
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn bytes_lie_in_the_scratch_as_in_their_page() {
-        let mut scratch = Borrowed::take(ByteSize::mib(16)).unwrap();
+        let mut scratch = Borrowed::take(ByteSize::mib(16));
         let memory = scratch.0.as_deref_mut().unwrap();
         for at in [0, 1, 16, 4095, 4096, 123_457] {
             let place = place(memory, at);
@@ -176,7 +176,7 @@ mod tests {
             (ByteSize::kib(7), None),
             (ByteSize::new(1), None),
         ] {
-            let mut scratch = Borrowed::take(cap).unwrap();
+            let mut scratch = Borrowed::take(cap);
             assert_eq!(scratch.0.as_deref().map(<[u8]>::len), block);
             let mut bytes = vec![0; 90_000];
             let mut window = filling(&mut bytes);
@@ -192,7 +192,6 @@ mod tests {
         let file = File::open(folder.path()).unwrap();
         let mut bytes = [0; 10];
         let error = Borrowed::take(ByteSize::mib(16))
-            .unwrap()
             .fill(&file, &mut filling(&mut bytes), 0)
             .unwrap_err();
         assert_eq!(error.os_error(), Some(libc::EISDIR));

@@ -10,11 +10,12 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, siginfo_t};
 use nix::errno::Errno;
+
+use crate::once::Once;
 
 /// Why no guarded copy can be made at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ fn install() -> Result<(), Unguarded> {
     let level = (0..LEVELS.len())
         .find(|level| {
             // A level is used again for the predecessor it knows: somebody may put his handler back and back again.
-            let known = LEVELS[*level].get_or_init(|| Level(previous));
+            let known = LEVELS[*level].get_or_make(|| Level(previous));
             known.is(&previous)
         })
         .ok_or(Unguarded::Contended)?;
@@ -216,7 +217,7 @@ fn reset() {
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 // Each is written once, before its handler is put in place.
-static LEVELS: [OnceLock<Level>; 4] = [const { OnceLock::new() }; 4];
+static LEVELS: [Once<Level>; 4] = [const { Once::new() }; 4];
 static HANDLERS: [Handler; LEVELS.len()] = [handle::<0>, handle::<1>, handle::<2>, handle::<3>];
 // To install takes microseconds, unless the thread that does loses its processor meanwhile.
 const PATIENCE: usize = 1000;

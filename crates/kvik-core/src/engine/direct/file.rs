@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use kvik_stats::names;
 use nix::errno::Errno;
@@ -13,6 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::split::Alignment;
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::once::Once;
 use crate::os;
 use crate::probe::FileSystem;
 
@@ -20,9 +21,9 @@ use crate::probe::FileSystem;
 #[derive(Debug)]
 pub(crate) struct DirectFile {
     buffered: Arc<File>,
-    direct: OnceLock<Result<Direct, Refusal>>,
+    direct: Once<Result<Direct, Refusal>>,
     // Set once, and then for good: a file system that refuses one direct call may refuse any.
-    given_up: OnceLock<Refusal>,
+    given_up: Once<Refusal>,
 }
 
 /// The second descriptor and what it asks for.
@@ -43,8 +44,8 @@ impl DirectFile {
     pub(crate) fn new(buffered: Arc<File>) -> DirectFile {
         DirectFile {
             buffered,
-            direct: OnceLock::new(),
-            given_up: OnceLock::new(),
+            direct: Once::new(),
+            given_up: Once::new(),
         }
     }
 
@@ -52,7 +53,7 @@ impl DirectFile {
     #[cfg(test)]
     pub(super) fn with(buffered: Arc<File>, direct: Direct) -> DirectFile {
         DirectFile {
-            direct: OnceLock::from(Ok(direct)),
+            direct: Once::from(Ok(direct)),
             ..DirectFile::new(buffered)
         }
     }
@@ -109,13 +110,13 @@ impl DirectFile {
     }
 
     fn opened(&self) -> &Result<Direct, Refusal> {
-        self.direct.get_or_init(|| Direct::open(&self.buffered))
+        self.direct.get_or_make(|| Direct::open(&self.buffered))
     }
 
     fn give_up(&self, refusal: Refusal) {
         // Of several that are refused at once, one tells.
         let why = refusal.why.clone();
-        if self.given_up.set(refusal).is_ok() {
+        if self.given_up.set(refusal).1 {
             names::FALLBACKS.increment();
             let fd = self.buffered.as_raw_fd();
             tracing::debug!(fd, %why, "no direct I/O on this file any more; the page cache serves");

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use kvik_stats::{Direction, names};
 use nix::errno::Errno;
 
-use super::{DirectEngine, is_refusal};
+use super::{DirectEngine, is_beyond_limit, is_refusal};
 use crate::corridor::{Completion, Lane, Task, Window};
 use crate::engine::uring::{PIECE, Uring, UringLane};
 use crate::error::{Error, Op};
@@ -118,7 +118,7 @@ impl DirectEngine {
     /// A lane on this thread's ring, unless there is none: for this file or, as was seen before or is seen now, here.
     fn open_ring(&self) -> Option<UringLane<'_>> {
         let direct = self.file.insist().ok()?;
-        let uring = self.uring.get_or_init(|| {
+        let uring = self.uring.get_or_make(|| {
             let second = (Arc::clone(&direct.file), direct.alignment);
             let buffered = Arc::clone(self.file.buffered());
             Uring::direct(buffered, second, self.edges, self.bounce_buffer_size)
@@ -143,12 +143,16 @@ impl DirectEngine {
         };
         let errno = refused.error.as_ref().and_then(Error::os_error);
         let errno = errno.map_or(Errno::UnknownErrno, Errno::from_raw);
-        match is_refusal(errno).then(|| self.refused(wish, op, errno)) {
+        let is_write = op == Op::Write;
+        // What goes beyond the limit the blocking way writes as far as it may.
+        let is_refusal =
+            is_refusal(errno) && !(is_write && is_beyond_limit(refused.task.range.end));
+        match is_refusal.then(|| self.refused(wish, op, errno)) {
             Some(Err(error)) => Completion {
                 error: Some(error),
                 ..refused
             },
-            // No slot, or no ring any more: nothing that speaks against direct I/O.
+            // No slot, no ring any more, or a limit: nothing that speaks against direct I/O.
             Some(Ok(())) | None => self.block(refused.task, refused.window),
         }
     }

@@ -6,26 +6,19 @@
 use kvik_config::ByteSize;
 
 use crate::budget::Scratch;
-use crate::error::Result;
 
 /// Lends `len` bytes to `work`; they start at a multiple of 64 KiB, or at a page if the setting `bounce_buffer_size` leaves
-/// no room for that. `None`, and no work, where the setting forbids a block of that length or the process has lent all that
-/// it may.
-///
-/// # Errors
-/// `OutOfMemory` if the system has no more.
+/// no room for that. `None`, and no work, where the setting forbids a block of that length, the process has lent all that
+/// it may, or the system has no more.
 pub(crate) fn with_scratch<T>(
     bounce_buffer_size: ByteSize,
     len: usize,
     work: impl FnOnce(&mut [u8]) -> T,
-) -> Result<Option<T>> {
+) -> Option<T> {
     // Of few lengths, so that what comes back serves the next piece.
     let wanted = len.max(SMALLEST).next_power_of_two();
     let mut block = Scratch::take(wanted, bounce_buffer_size)?;
-    Ok(block
-        .as_mut()
-        .and_then(|block| block.get_mut(..len))
-        .map(work))
+    block.get_mut(..len).map(work)
 }
 
 /// How much of it a read or write takes at a time, unless it is told to take less.
@@ -48,7 +41,7 @@ mod tests {
             let lent = with_scratch(ByteSize::mib(16), len, |scratch| {
                 (scratch.len(), scratch.as_ptr().addr() % SMALLEST)
             });
-            assert_eq!(lent.unwrap(), Some((len, 0)));
+            assert_eq!(lent, Some((len, 0)));
         }
     }
 
@@ -56,7 +49,7 @@ mod tests {
     fn a_block_is_no_larger_than_the_setting_and_the_next_piece_gets_it_again() {
         let place = |len| {
             let place = |scratch: &mut [u8]| scratch.as_ptr().addr();
-            with_scratch(ByteSize::kib(96), len, place).unwrap()
+            with_scratch(ByteSize::kib(96), len, place)
         };
         assert!(place(96 << 10).is_some());
         assert_eq!(place(96 << 10), place((96 << 10) - 1));

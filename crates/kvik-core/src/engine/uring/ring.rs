@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use nix::errno::Errno;
 
 use crate::error::{Error, Op, Result};
 use crate::fork;
+use crate::os::{self, Resource};
 
 /// A ring that this thread alone uses.
 pub(super) struct Ring {
@@ -47,7 +48,8 @@ impl Ring {
     /// The ring of this thread, made if there is none.
     ///
     /// # Errors
-    /// The kernel gives none: `ENOSYS` or `EPERM` where it has no rings or forbids them, `ENOMEM` or `EMFILE` at limits,
+    /// The kernel gives none: `ENOSYS` or `EPERM` where it has no rings or forbids them, `ENOMEM` or `EMFILE` at limits (the
+    /// second one as soon as few descriptors are left),
     /// `EOPNOTSUPP` where reads, writes or cancellation are missing.
     pub(super) fn of_this_thread() -> Result<Ring, Errno> {
         // While the thread ends there is no place for an idle ring any more, and a new one does.
@@ -71,6 +73,9 @@ impl Ring {
 
     fn new() -> Result<Ring, Errno> {
         let ring = build()?;
+        if is_among_the_last(ring.as_raw_fd()) {
+            return Err(Errno::EMFILE);
+        }
         let mut probe = Probe::new();
         // IORING_REGISTER_PROBE is as old as the reads and writes themselves (Linux 5.6).
         ring.submitter()
@@ -95,7 +100,7 @@ impl Ring {
 
     /// Its descriptor, which tells rings apart.
     #[cfg(test)]
-    pub(super) fn number(&self) -> std::os::fd::RawFd {
+    pub(super) fn number(&self) -> RawFd {
         self.ring.as_raw_fd()
     }
 
@@ -226,6 +231,15 @@ fn build() -> Result<IoUring, Errno> {
         made => made,
     };
     made.map_err(|cause| errno_of(&cause))
+}
+
+/// Whether a descriptor lies in the last quarter of those that the process may have. Rings are kept, one for each thread, and
+/// many threads must not leave the program without files. Descriptors are given out from the lowest on.
+fn is_among_the_last(fd: RawFd) -> bool {
+    let most = os::limit(Resource::OpenFiles)
+        .ok()
+        .and_then(|(soft, _)| soft);
+    most.is_some_and(|most| fd as u64 >= most - most / 4)
 }
 
 fn errno_of(cause: &std::io::Error) -> Errno {

@@ -113,7 +113,7 @@ impl<const SIZE: usize, const COUNT: usize> Block<SIZE, COUNT> {
     fn borrow(bounce_buffer_size: ByteSize) -> Result<Memory, NoSlot> {
         const { assert!(SIZE.is_multiple_of(ALIGNMENT) && COUNT > 0 && COUNT <= 64) };
         let lent = Scratch::take(SIZE * COUNT, bounce_buffer_size);
-        let mut scratch = lent.ok().flatten().ok_or(NoSlot::OutOfMemory)?;
+        let mut scratch = lent.ok_or(NoSlot::OutOfMemory)?;
         let memory = &mut scratch[..];
         match (memory.len() / SIZE).min(COUNT) {
             0 => Err(NoSlot::OutOfMemory),
