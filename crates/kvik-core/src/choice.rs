@@ -47,8 +47,9 @@ impl<const N: usize> Choice<N> {
     pub(crate) const fn new() -> Choice<N> {
         Choice::with(Habit {
             handicap: 0,
-            // A way that costs four times as much then costs little more than one percent in all.
-            explore: 256,
+            // A way that costs twice as much then costs half a percent in all, and one that was left in error is found
+            // again within a gigabyte.
+            explore: 64,
             estimate: Estimate::Lowest,
         })
     }
@@ -58,7 +59,6 @@ impl<const N: usize> Choice<N> {
     pub(crate) const fn of_storage(handicap: u64) -> Choice<N> {
         Choice::with(Habit {
             handicap,
-            // More often: devices are shared and change, and how busy the processor is decides, too.
             explore: 64,
             estimate: Estimate::Average,
         })
@@ -114,7 +114,8 @@ impl<const N: usize> Choice<N> {
         let new = match self.habit.estimate {
             _ if old == u64::MAX => cost,
             Estimate::Lowest if cost <= old => cost,
-            Estimate::Lowest => old + (cost - old) / 16,
+            // Slowly: a neighbour who takes the processor for some milliseconds disturbs a dozen samples in a row.
+            Estimate::Lowest => old + (cost - old) / 64,
             Estimate::Average if cost <= old => old - (old - cost) / 8,
             Estimate::Average => old + (cost - old) / 8,
         };
@@ -147,7 +148,7 @@ mod tests {
         let choice = Choice::new();
         assert_eq!(run(&choice, [300, 100, 200], 9), [3, 3, 3]);
         let counts = run(&choice, [300, 100, 200], 1000);
-        assert!(counts[1] > 990, "{counts:?}");
+        assert!(counts[1] > 980, "{counts:?}");
     }
 
     #[test]
