@@ -150,7 +150,8 @@ class Job:
         self.__dict__.update(question)
         self.set()
         mode = "r+" if self.kind in ("write", "device-write") else "r"
-        key = (self.path, mode)
+        # A file that was opened for buffered turns has no descriptor for direct ones.
+        key = (self.path, mode, self.direct)
         if key not in Job.files:
             Job.files[key] = kvikio.CuFile(self.path, mode)
         self.file = Job.files[key]
