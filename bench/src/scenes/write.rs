@@ -115,10 +115,20 @@ impl Scene for WriteScene<'_> {
         }
     }
 
-    fn prepare(&mut self, _: usize, _: u64, _: u64) -> Outcome<()> {
+    fn prepare(&mut self, _: usize, amount: u64, _: u64) -> Outcome<()> {
         // Every turn finds a clean file: without this, one turn's dirty pages are written back during the next one, and
         // at some point the kernel makes writers wait.
-        self.file.sync_data().doing("sync", &self.path)
+        self.file.sync_data().doing("sync", &self.path)?;
+        // And one that is in the page cache: a turn that went past it has left none of its pages there, and would leave
+        // finding new ones to whoever comes next.
+        let mut scratch = vec![0; STEP as usize];
+        for offset in (0..amount).step_by(STEP as usize) {
+            let piece = &mut scratch[..(amount - offset).min(STEP) as usize];
+            self.file
+                .read_exact_at(piece, offset)
+                .doing("read", &self.path)?;
+        }
+        Ok(())
     }
 
     fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved> {
