@@ -352,6 +352,8 @@ impl<L: Layout> Transfer<L> {
     /// The first error wins; whatever has not started does not start.
     fn fail(&self, error: Error) {
         self.halt();
+        // Whatever it was that failed, a copy to a device or memory for a lane, it is this transfer that stops.
+        let error = error.during(self.op());
         lock(&self.state).error.get_or_insert(error);
     }
 

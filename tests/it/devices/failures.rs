@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kvik::{DeviceBuffer, ErrorKind, FileHandle, Layer, ReadPiece, Result, WritePiece};
+use kvik::{DeviceBuffer, ErrorKind, FileHandle, Layer, Op, ReadPiece, Result, WritePiece};
 use kvik_tests::fake::FakeCuda;
 use kvik_tests::gpu::{Gpu, Kind, Memory, OwnContext, current};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
@@ -42,6 +42,10 @@ fn whichever_call_fails(
         }
         if let Err(error) = &outcome {
             assert_eq!(error.kind(), ErrorKind::Device, "{failed}: {error}");
+            assert!(
+                matches!(error.op(), Op::Inspect | Op::Read | Op::Write),
+                "{failed}: {error}"
+            );
             let text = error.to_string();
             assert!(
                 text.contains("CUDA_ERROR_UNKNOWN (999)"),

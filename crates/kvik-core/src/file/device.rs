@@ -1,5 +1,7 @@
 //! Small reads and writes of device memory, on the calling thread.
 
+use std::ops::Range;
+
 use kvik_config::Config;
 use kvik_stats::{Direction, Memory, Span};
 
@@ -25,7 +27,7 @@ impl FileHandle {
         };
         let span = self.begin(Direction::Read, Memory::Device, offset, len as u64);
         let (moved, error) = once.read(&self.0.file, &mut target, offset);
-        self.end_on_device(span, offset, len, moved, error)
+        self.end_on_device(span, Op::Read, offset..offset + len as u64, moved, error)
     }
 
     /// Writes a small source on a device; `offset` is one of the file.
@@ -42,7 +44,7 @@ impl FileHandle {
         };
         let span = self.begin(Direction::Write, Memory::Device, offset, len as u64);
         let (moved, error) = once.write(&self.0.file, source, offset);
-        self.end_on_device(span, offset, len, moved, error)
+        self.end_on_device(span, Op::Write, offset..offset + len as u64, moved, error)
     }
 
     fn once(&self, spot: &Spot, len: usize, op: Op) -> Result<Option<Once>> {
@@ -56,16 +58,16 @@ impl FileHandle {
     fn end_on_device(
         &self,
         span: Span,
-        offset: u64,
-        len: usize,
+        op: Op,
+        range: Range<u64>,
         moved: usize,
         error: Option<Error>,
     ) -> Result<usize> {
         span.finish(moved as u64, error.is_none());
         match error {
             Some(error) => {
-                let range = offset..offset + len as u64;
-                Err(error.at(&self.0.place).within(range, moved as u64))
+                let error = error.during(op).at(&self.0.place);
+                Err(error.within(range, moved as u64))
             }
             None => Ok(moved),
         }
