@@ -15,7 +15,7 @@ use super::context::Context;
 use super::driver::{driver, started};
 use super::pinned::Pinned;
 use crate::budget::footprint;
-use crate::error::{Op, Result};
+use crate::error::Result;
 use crate::pool::shared_value;
 use crate::sync::{Condvar, Mutex, lock, wait};
 
@@ -25,23 +25,26 @@ pub(crate) struct Slab {
     // None while it is being dropped.
     block: Option<Pinned>,
     len: usize,
+    // Where it is used, which says whose first one it is.
+    context: Context,
 }
 
 impl Slab {
-    /// `len` bytes, when not more than `limit` are lent with them; at once if none are. The caller has entered a context.
+    /// `len` bytes for work in `context`, which the caller has entered, when not more than `limit` are lent with them; at
+    /// once if none are lent there.
     ///
     /// # Errors
-    /// `OutOfMemory` or `Device` if no more memory can be pinned; `Misuse` if no context is current.
-    pub(crate) fn take(len: usize, limit: u64) -> Result<Slab> {
+    /// `OutOfMemory` or `Device` if no more memory can be pinned.
+    pub(crate) fn take(context: Context, len: usize, limit: u64) -> Result<Slab> {
         driver()?;
-        Slab::lend(len, budget().wait(len, limit))
+        Slab::lend(context, len, budget().wait(context, len, limit))
     }
 
     /// The same, or `None` instead of waiting.
-    pub(crate) fn try_take(len: usize, limit: u64) -> Result<Option<Slab>> {
+    pub(crate) fn try_take(context: Context, len: usize, limit: u64) -> Result<Option<Slab>> {
         driver()?;
-        let loan = budget().take(len, limit);
-        loan.map(|loan| Slab::lend(len, loan)).transpose()
+        let loan = budget().take(context, len, limit);
+        loan.map(|loan| Slab::lend(context, len, loan)).transpose()
     }
 
     /// Gives it up, so that it is nobody's memory any more and does not count as lent: what a device that failed may still
@@ -50,7 +53,7 @@ impl Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            budget().forgo(block.len());
+            budget().forgo(self.context, block.len());
             mem::forget(block);
         }
     }
@@ -67,7 +70,7 @@ impl Slab {
         self.len
     }
 
-    fn lend(len: usize, loan: Loan) -> Result<Slab> {
+    fn lend(context: Context, len: usize, loan: Loan) -> Result<Slab> {
         let kept = match loan {
             Loan::Kept(block) if block.is_pinned() => Ok(block),
             // It died with the context that it was pinned in, and makes room for one of the same size.
@@ -79,15 +82,12 @@ impl Slab {
         };
         let block = match kept {
             Ok(block) => block,
-            Err(len) => {
-                let made = Context::current_or_misuse(Op::Allocate)
-                    .and_then(|context| Pinned::new(len, context));
-                made.inspect_err(|_| budget().forgo(len))?
-            }
+            Err(len) => Pinned::new(len, context).inspect_err(|_| budget().forgo(context, len))?,
         };
         Ok(Slab {
             block: Some(block),
             len,
+            context,
         })
     }
 }
@@ -98,7 +98,7 @@ impl Drop for Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            drop(budget().put(block, Instant::now()));
+            drop(budget().put(self.context, block, Instant::now()));
         }
     }
 }
@@ -151,6 +151,8 @@ struct State {
     kept: Vec<(Pinned, Instant)>,
     kept_bytes: u64,
     lent_bytes: u64,
+    // How many blocks are lent for work in each context, where any are.
+    lent_in: Vec<(Context, usize)>,
 }
 
 /// What a wish comes to.
@@ -162,14 +164,14 @@ enum Loan {
 }
 
 impl Budget {
-    fn take(&self, len: usize, limit: u64) -> Option<Loan> {
-        lock(&self.state).take(len, limit)
+    fn take(&self, context: Context, len: usize, limit: u64) -> Option<Loan> {
+        lock(&self.state).take(context, len, limit)
     }
 
-    fn wait(&self, len: usize, limit: u64) -> Loan {
+    fn wait(&self, context: Context, len: usize, limit: u64) -> Loan {
         let mut state = lock(&self.state);
         loop {
-            match state.take(len, limit) {
+            match state.take(context, len, limit) {
                 Some(loan) => return loan,
                 None => state = wait(&self.returned, state),
             }
@@ -178,10 +180,10 @@ impl Budget {
 
     /// Takes a block back and keeps it; returns those that are to be unpinned.
     #[must_use]
-    fn put(&self, block: Pinned, now: Instant) -> Vec<Pinned> {
+    fn put(&self, context: Context, block: Pinned, now: Instant) -> Vec<Pinned> {
         let mut state = lock(&self.state);
         let len = footprint(block.len());
-        state.lent_bytes -= len;
+        state.came_back(context, len);
         state.kept_bytes += len;
         state.kept.push((block, now));
         let idle = match state.lent_bytes {
@@ -194,8 +196,8 @@ impl Budget {
     }
 
     /// Counts `len` bytes as not lent after all.
-    fn forgo(&self, len: usize) {
-        lock(&self.state).lent_bytes -= footprint(len.max(1));
+    fn forgo(&self, context: Context, len: usize) {
+        lock(&self.state).came_back(context, footprint(len.max(1)));
         self.returned.notify_all();
     }
 
@@ -218,12 +220,14 @@ impl Budget {
 }
 
 impl State {
-    fn take(&mut self, len: usize, limit: u64) -> Option<Loan> {
+    fn take(&mut self, context: Context, len: usize, limit: u64) -> Option<Loan> {
         let lent = self.lent_bytes;
-        // The first one is lent in any case, or nobody would ever give one back.
+        // The first one in a context is lent in any case: those of the others come back when their devices let them, which
+        // may be held up for as long as the program likes.
+        let is_first = !self.lent_in.iter().any(|held| held.0 == context);
         let may_lend = |bytes: u64| {
             let after = lent.checked_add(bytes)?;
-            (after <= limit || lent == 0).then_some(after)
+            (after <= limit || is_first).then_some(after)
         };
         let fits = |block: &Pinned| {
             let suits = block.len() >= len && block.len() / 2 <= len;
@@ -233,6 +237,10 @@ impl State {
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         let after = may_lend(wanted)?;
         self.lent_bytes = after;
+        match self.lent_in.iter_mut().find(|held| held.0 == context) {
+            Some(held) => held.1 += 1,
+            None => self.lent_in.push((context, 1)),
+        }
         if let Some(at) = found {
             self.kept_bytes -= wanted;
             return Some(Loan::Kept(self.kept.remove(at).0));
@@ -243,6 +251,15 @@ impl State {
             displaced.push(self.drop_oldest());
         }
         Some(Loan::New(displaced))
+    }
+
+    /// Counts a block of `len` bytes as not lent any more.
+    fn came_back(&mut self, context: Context, len: u64) {
+        self.lent_bytes -= len;
+        self.lent_in.retain_mut(|held| {
+            held.1 -= usize::from(held.0 == context);
+            held.1 > 0
+        });
     }
 
     /// Those that nobody has taken for long.

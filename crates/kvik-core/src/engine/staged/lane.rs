@@ -39,6 +39,8 @@ pub(super) struct StagedLane<'w> {
     stream: ManuallyDrop<CopyStream>,
     // Whether the stream was told to wait for others.
     waits: bool,
+    // Whether the host's lane has lost a task, or answered for another one.
+    breach: bool,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
 }
@@ -48,6 +50,8 @@ struct Stage {
     slab: Slab,
     places: Places,
     copies: Vec<Copy>,
+    // Where the allocation ends to which the last of the copies belongs.
+    reach: u64,
     tasks: Vec<usize>,
     // Tasks that the host's engine has.
     moving: usize,
@@ -62,6 +66,8 @@ struct Staging<'w> {
     stage: usize,
     // Where its bytes lie in the slab.
     place: NonNull<u8>,
+    // Whether the host's engine has it.
+    moving: bool,
     moved: usize,
     error: Option<Error>,
 }
@@ -86,12 +92,14 @@ impl<'w> StagedLane<'w> {
             longest: engine.largest() as usize,
             stream: ManuallyDrop::new(stream),
             waits: !engine.before.is_empty(),
+            breach: false,
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
-        lane.add(Slab::take(engine.sizes.slab, engine.sizes.limit)?);
+        let (context, sizes) = (engine.context, engine.sizes);
+        lane.add(Slab::take(context, sizes.slab, sizes.limit)?);
         while lane.stages.len() < STAGES {
-            match Slab::try_take(engine.sizes.slab, engine.sizes.limit) {
+            match Slab::try_take(context, sizes.slab, sizes.limit) {
                 Ok(Some(slab)) => lane.add(slab),
                 // The limit is reached, or no more memory can be pinned.
                 Ok(None) | Err(_) => break,
@@ -105,6 +113,7 @@ impl<'w> StagedLane<'w> {
             places: Places::new(slab.len(), os::page_size() as usize),
             slab,
             copies: Vec::new(),
+            reach: 0,
             tasks: Vec::new(),
             moving: 0,
             mark: None,
@@ -208,9 +217,10 @@ impl<'w> StagedLane<'w> {
 
     /// Has the host's engine move the bytes of a task between its place and the object.
     fn move_on_host(&mut self, slot: usize) {
-        let Some(staging) = &self.tasks[slot] else {
+        let Some(staging) = &mut self.tasks[slot] else {
             return;
         };
+        staging.moving = true;
         let (start, len) = (staging.place, staging.task.len() as usize);
         let task = Task {
             index: slot,
@@ -240,6 +250,7 @@ impl<'w> StagedLane<'w> {
     fn hear(&mut self) {
         let mut answers = mem::take(&mut self.answers);
         self.host.poll(&mut answers);
+        self.breach |= answers.is_empty();
         for answer in answers.drain(..) {
             self.moved_on_host(answer);
         }
@@ -247,16 +258,17 @@ impl<'w> StagedLane<'w> {
     }
 
     fn moved_on_host(&mut self, answer: Completion<'w>) {
-        let Some(staging) = self
-            .tasks
-            .get_mut(answer.task.index)
-            .and_then(Option::as_mut)
-        else {
+        let staging = self.tasks.get_mut(answer.task.index);
+        let staging = staging.and_then(Option::as_mut);
+        // Anybody may write an engine, and by what this one says memory is copied.
+        let Some(staging) = staging.filter(|staging| staging.is_answered_by(&answer)) else {
+            self.breach = true;
             return;
         };
         let index = staging.stage;
         let stage = &mut self.stages[index];
         stage.moving -= 1;
+        staging.moving = false;
         staging.error = answer.error;
         staging.moved = match answer.window {
             Window::Fill(window) => window.filled(),
@@ -265,14 +277,7 @@ impl<'w> StagedLane<'w> {
         match staging.window.direction() {
             Direction::Read => {
                 if staging.moved > 0 {
-                    join(
-                        &mut stage.copies,
-                        Copy {
-                            device: staging.window.address(),
-                            host: staging.place,
-                            len: staging.moved,
-                        },
-                    );
+                    stage.copy(staging.place, &staging.window, staging.moved);
                 }
                 let long = staging.moved >= LONG || stage.tasks.len() >= BATCH;
                 if long && self.open == Some(index) {
@@ -298,6 +303,9 @@ impl<'w> StagedLane<'w> {
         for slot in tasks {
             while self.host.room() == 0 {
                 self.hear();
+                if self.breach {
+                    return;
+                }
             }
             self.move_on_host(slot);
         }
@@ -342,32 +350,26 @@ impl<'w> Lane<'w> for StagedLane<'w> {
             self.tasks.push(None);
             self.tasks.len() - 1
         });
-        let (direction, address, len) = (window.direction(), window.address(), window.len());
+        let (direction, len) = (window.direction(), window.len());
+        let (index, stage) = (stage, &mut self.stages[stage]);
+        stage.tasks.push(slot);
+        if direction == Direction::Write {
+            stage.copy(place, &window, len);
+        }
+        let is_due = len >= LONG || stage.tasks.len() >= BATCH;
         self.tasks[slot] = Some(Staging {
             task,
             window,
-            stage,
+            stage: index,
             place,
+            moving: false,
             moved: 0,
             error: None,
         });
-        self.stages[stage].tasks.push(slot);
         match direction {
             Direction::Read => self.move_on_host(slot),
-            Direction::Write => {
-                let stage = &mut self.stages[stage];
-                join(
-                    &mut stage.copies,
-                    Copy {
-                        device: address,
-                        host: place,
-                        len,
-                    },
-                );
-                if len >= LONG || stage.tasks.len() >= BATCH {
-                    self.close();
-                }
-            }
+            Direction::Write if is_due => self.close(),
+            Direction::Write => {}
         }
     }
 
@@ -395,13 +397,18 @@ impl<'w> Lane<'w> for StagedLane<'w> {
                     }
                 }
             }
+            if self.breach {
+                return; // The transfer is told of no task, and says what that means.
+            }
             if !self.finished.is_empty() || self.in_flight() == 0 {
                 return done.append(&mut self.finished);
             }
             if self.host.in_flight() > 0 {
                 self.hear();
-            } else {
+            } else if self.open.is_some() {
                 self.close();
+            } else {
+                self.breach = true; // There are tasks, and nobody has them.
             }
         }
     }
@@ -428,7 +435,37 @@ impl Drop for StagedLane<'_> {
     }
 }
 
+impl Stage {
+    /// Adds a copy between `place` and the first `len` bytes of a window. One that goes on where the last one ends, in the
+    /// same allocation, makes that one longer: the driver takes no copy across the end of an allocation.
+    fn copy(&mut self, place: NonNull<u8>, window: &DeviceWindow<'_>, len: usize) {
+        let device = window.address();
+        match self.copies.last_mut() {
+            Some(last)
+                if last.device + last.len as u64 == device
+                    && device < self.reach
+                    && last.host.addr().get() + last.len == place.addr().get() =>
+            {
+                last.len += len;
+            }
+            _ => self.copies.push(Copy {
+                device,
+                host: place,
+                len,
+            }),
+        }
+        self.reach = window.allocation_end();
+    }
+}
+
 impl<'w> Staging<'w> {
+    /// Whether this is the host's engine's answer to this task: to one that it has, with the window that it was given.
+    fn is_answered_by(&self, answer: &Completion<'_>) -> bool {
+        self.moving
+            && answer.window.direction() == self.window.direction()
+            && answer.window.memory() == (self.place.as_ptr().cast_const(), self.window.len())
+    }
+
     fn complete(self) -> Completion<'w> {
         let Staging {
             task,
@@ -446,19 +483,6 @@ impl<'w> Staging<'w> {
             moved,
             error,
         }
-    }
-}
-
-/// Adds a copy to those of a stage; one that goes on where the last one ends makes it longer.
-fn join(copies: &mut Vec<Copy>, copy: Copy) {
-    match copies.last_mut() {
-        Some(last)
-            if last.device + last.len as u64 == copy.device
-                && last.host.addr().get() + last.len == copy.host.addr().get() =>
-        {
-            last.len += copy.len;
-        }
-        _ => copies.push(copy),
     }
 }
 
