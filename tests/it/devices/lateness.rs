@@ -215,3 +215,49 @@ fn whoever_listens_to_small_transfers_hears_of_them_in_the_callers_context() {
     assert_eq!(*heard.0.lock().unwrap(), [None; 4]);
     assert_at_rest(&fake);
 }
+
+/// The workers of a pool may all wait for a device; whoever waits for a transfer works on it.
+#[test]
+fn waiting_for_a_transfer_in_the_background_needs_no_worker_that_a_device_holds_up() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 1, 10_000, 16_384);
+    let buffer = DeviceBuffer::new(0, LEN).unwrap();
+    let held = Stream::default_of(&gpu, 0).hold();
+    let stuck = handle.submit_read(buffer, 0);
+    while pinned_memory().lent == 0 {
+        thread::yield_now();
+    }
+    let (read, bytes) = handle.submit_read(vec![0; LEN], 0).finish();
+    assert_eq!(read.unwrap(), LEN);
+    assert_same(&bytes, &pattern(1, 0, LEN));
+    let other = DeviceBuffer::new(1, LEN).unwrap();
+    assert_eq!(handle.submit_read(other, 0).wait().unwrap(), LEN);
+    assert!(!stuck.is_done());
+    drop(held);
+    assert_eq!(stuck.wait().unwrap(), LEN);
+    drop(stuck);
+    assert_at_rest(&fake);
+}
+
+/// What CUDA orders with the default stream comes first as well, since that is what small copies go on.
+#[test]
+fn streams_that_the_default_one_waits_for_come_first_too() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 1000);
+    let handle = open_with(&path, Layer::new());
+    let held = Stream::blocking(&gpu, 0).hold_before(&memory, 9);
+    thread::scope(|scope| {
+        let target = memory.target(0..1000);
+        let read = scope.spawn(|| handle.read_exact_at(target, 0));
+        thread::sleep(Duration::from_millis(30));
+        assert!(!read.is_finished(), "the stream is held");
+        drop(held);
+        read.join().unwrap().unwrap();
+    });
+    assert_same(&memory.bytes(), &pattern(1, 0, 1000));
+    assert_at_rest(&fake);
+}
