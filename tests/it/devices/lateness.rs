@@ -261,3 +261,23 @@ fn streams_that_the_default_one_waits_for_come_first_too() {
     assert_same(&memory.bytes(), &pattern(1, 0, 1000));
     assert_at_rest(&fake);
 }
+
+/// The driver forgets pinned memory only when all streams of its context are done, which nobody named.
+#[test]
+fn slabs_that_make_room_for_others_do_not_let_a_read_wait_for_streams_that_it_does_not_name() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let large = open(&path, 2, 10_000, 16 << 20);
+    large.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    memory.set(UNTOUCHED);
+    let kept = pinned_memory().kept;
+    let held = Stream::new(&gpu, 0).hold();
+    let little = open(&path, 2, 4096, 4096);
+    little.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    assert!(pinned_memory().kept < kept);
+    drop(held);
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    assert_at_rest(&fake);
+}

@@ -2,12 +2,13 @@
 //!
 //! Slabs that come back are kept, since pinning takes longer than reading them full. They are given back in two ways: on
 //! request, [`free_pinned_memory`]; and whenever the last slab that is lent comes back, those that nobody has taken for
-//! [`IDLE`]. Not while others are lent: unpinning waits for the device, and the device may wait for a thread that still
-//! has slabs.
+//! [`IDLE`]. Unpinning waits for all that the program has queued in the context, which may be waiting for the very thread
+//! that reads or writes; so nobody unpins on the way but a worker of the pool.
 
 use std::fmt;
 use std::mem;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use super::driver::{driver, started};
 use super::pinned::Pinned;
 use crate::budget::footprint;
 use crate::error::Result;
-use crate::pool::shared_value;
+use crate::pool::{Job, ThreadPool, shared_value};
 use crate::sync::{Condvar, Mutex, lock, wait};
 
 /// Pinned memory, starting at a page, which holds whatever its last user left. It goes back to the budget on drop; whoever
@@ -76,7 +77,7 @@ impl Slab {
             // It died with the context that it was pinned in, and makes room for one of the same size.
             Loan::Kept(block) => Err(block.len()),
             Loan::New(displaced) => {
-                drop(displaced);
+                let_go(displaced);
                 Err(len.max(1))
             }
         };
@@ -98,7 +99,7 @@ impl Drop for Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            drop(budget().put(self.context, block, Instant::now()));
+            let_go(budget().put(self.context, block, Instant::now()));
         }
     }
 }
@@ -130,11 +131,32 @@ pub fn pinned_memory() -> PinnedMemory {
 
 /// Gives pinned memory that is not in use by transfers to the system; returns how many bytes that were.
 ///
-/// The driver may let the caller wait until the device has done what is queued.
+/// The driver lets the caller wait until the device has done what is queued.
 pub fn free_pinned_memory() -> u64 {
     match started() {
         Some(_) => budget().free(),
         None => 0,
+    }
+}
+
+/// Has a worker of the pool unpin these blocks, some time.
+fn let_go(blocks: Vec<Pinned>) {
+    if blocks.is_empty() {
+        return;
+    }
+    lock(&budget().state).leaving.extend(blocks);
+    let job: Arc<dyn Job> = Arc::new(Unpinning);
+    if ThreadPool::global().offer(&job, 1, 1) == 0 {
+        budget().unpin();
+    }
+}
+
+struct Unpinning;
+
+impl Job for Unpinning {
+    fn turn(&self, _: &dyn Fn() -> bool) -> bool {
+        budget().unpin();
+        false
     }
 }
 
@@ -150,6 +172,9 @@ struct State {
     // Blocks that came back, the longest ago first, and when they did.
     kept: Vec<(Pinned, Instant)>,
     kept_bytes: u64,
+    // Blocks that are to be unpinned, and how many threads do that.
+    leaving: Vec<Pinned>,
+    unpinning: usize,
     lent_bytes: u64,
     // How many blocks are lent for work in each context, where any are.
     lent_in: Vec<(Context, usize)>,
@@ -159,7 +184,7 @@ struct State {
 enum Loan {
     /// A block that was lent before; at least as long as wished for, and at most twice.
     Kept(Pinned),
-    /// A new one may be pinned, and counts as lent. These are to be unpinned before, to make room.
+    /// A new one may be pinned, and counts as lent. These are to be unpinned, to make room.
     New(Vec<Pinned>),
 }
 
@@ -207,7 +232,28 @@ impl Budget {
         let freed = mem::take(&mut state.kept_bytes);
         drop(state);
         drop(kept);
+        self.unpin();
+        // A worker may just be at the last one.
+        let mut state = lock(&self.state);
+        while state.unpinning > 0 {
+            state = wait(&self.returned, state);
+        }
         freed
+    }
+
+    /// Unpins what is to be unpinned and nobody is at.
+    fn unpin(&self) {
+        loop {
+            let mut state = lock(&self.state);
+            let Some(block) = state.leaving.pop() else {
+                return;
+            };
+            state.unpinning += 1;
+            drop(state);
+            drop(block);
+            lock(&self.state).unpinning -= 1;
+            self.returned.notify_all();
+        }
     }
 
     fn bytes(&self) -> PinnedMemory {
