@@ -64,7 +64,7 @@ impl<'a> Target<'a> {
     /// The same, for a read that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
     ///
-    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
+    /// There is room for two streams, that of the buffer included if it has one. With a third one the transfer is `Misuse`.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Target<'a> {
         if let Some(spot) = &mut self.spot {
@@ -155,7 +155,7 @@ impl<'a> Source<'a> {
     /// The same, for a write that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
     ///
-    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
+    /// There is room for two streams, that of the buffer included if it has one. With a third one the transfer is `Misuse`.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Source<'a> {
         if let Some(spot) = &mut self.spot {

@@ -151,3 +151,35 @@ fn a_call_that_is_refused_leaves_nothing_behind_that_later_ones_wait_for() {
     assert_same(&memory.bytes(), &pattern(1, 0, 10_000));
     assert_at_rest(&fake);
 }
+
+/// One that was forgotten would still be at the memory.
+#[test]
+fn more_streams_than_a_transfer_can_wait_for_are_refused_and_none_is_forgotten() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 10_000);
+    let small = FileHandle::options().read(true).write(true);
+    let small = small.open(&path).unwrap();
+    let large = open(&path, 2, 4096, 8192);
+    let [one, two, three] = [(); 3].map(|()| Stream::new(&gpu, 0).raw());
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 10_000);
+    memory.set(UNTOUCHED);
+    for handle in [&small, &large] {
+        let target = memory.target(0..10_000);
+        let target = target.behind(one).behind(two).behind(three);
+        let read = handle.read_at(target, 0);
+        let source = memory.source(0..10_000);
+        let source = source.behind(one).behind(two).behind(three);
+        let written = handle.write_at(source, 0);
+        for error in [read.unwrap_err(), written.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+            assert!(error.to_string().contains("two streams at most"), "{error}");
+        }
+    }
+    assert_all(&memory.bytes(), UNTOUCHED);
+    let target = memory.target(0..10_000);
+    let target = target.behind(one).behind(two).behind(two).behind(one);
+    small.read_exact_at(target, 0).unwrap();
+    assert_same(&memory.bytes(), &pattern(1, 0, 10_000));
+    assert_at_rest(&fake);
+}

@@ -304,8 +304,15 @@ fn a_transfer_told_of_other_streams_still_waits_for_that_of_its_buffer() {
     let own = unsafe { RawStream::from_raw(made.as_raw()) };
     let mut buffer = DeviceBuffer::new_async(100, own).unwrap();
     let (one, two) = (RawStream::DEFAULT, RawStream::PER_THREAD);
-    let target = Target::from(&mut buffer).behind(one).behind(two);
-    assert_eq!(target.spot().unwrap().streams, [Some(own), Some(two)]);
+    let target = Target::from(&mut buffer)
+        .behind(one)
+        .behind(own)
+        .behind(one);
+    let spot = target.spot().unwrap();
+    assert_eq!(spot.streams, [Some(own), Some(one)]);
+    spot.check().unwrap();
+    let error = target.behind(two).spot().unwrap().check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
     let source = Source::from(&buffer).behind(one);
     assert_eq!(source.spot().unwrap().streams, [Some(own), Some(one)]);
     // SAFETY: the memory is the buffer's, which outlives the target.

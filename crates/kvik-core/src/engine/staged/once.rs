@@ -34,10 +34,11 @@ impl Once {
     /// For as many bytes as fit, once there is a slab.
     ///
     /// # Errors
-    /// `Misuse` if one of the streams to wait for records a graph; `OutOfMemory` if no memory can be pinned; `Device` if the
+    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `OutOfMemory` if no memory can be pinned; `Device` if the
     /// driver fails.
     pub(crate) fn take(spot: &Spot, bounce_buffer_size: u64) -> Result<Once> {
         let sizes = Sizes::of(bounce_buffer_size);
+        spot.check()?;
         let entered = spot.context.enter()?;
         let slab = Slab::take(spot.context, sizes.slab, sizes.limit)?;
         let mut named = spot.streams.into_iter().flatten().peekable();
