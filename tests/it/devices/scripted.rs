@@ -1,6 +1,7 @@
 //! Engines for the host's memory that fail in the middle, or panic, below the one that stages their bytes for a device.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kvik::ErrorKind;
 use kvik::corridor::{Call, Completion, Engine, Lane, Task, Window};
@@ -110,8 +111,10 @@ enum Lie {
     Repeats,
     /// It forgets what it was given.
     Forgets,
-    /// It says so of itself, and waits for ever.
+    /// It says that it has tasks, and never answers.
     Withholds,
+    /// It panics at its end, with the last copies on their way.
+    Breaks,
 }
 
 struct Liar(Lie);
@@ -180,6 +183,35 @@ impl<'w> Lane<'w> for LyingLane<'w> {
             });
         }
     }
+}
+
+impl Drop for LyingLane<'_> {
+    fn drop(&mut self) {
+        if matches!(self.0, Lie::Breaks) && !std::thread::panicking() {
+            panic!("a lane was told to break");
+        }
+    }
+}
+
+#[test]
+fn a_lane_that_panics_at_its_end_is_an_error_and_its_slabs_go_to_nobody() {
+    let (gpu, fake) = start();
+    fake.set_delay(Duration::from_millis(1));
+    let engine: Arc<dyn Engine> = Arc::new(Liar(Lie::Breaks));
+    let broken = Call {
+        for_device: Arc::clone(&engine),
+        engine,
+        ..call(Scripted::new(|_| Step::Move), 1, 16_384)
+    };
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let error = broken.read(&mut memory.target(0..LEN), 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+    assert!(error.to_string().contains("told to break"), "{error}");
+    memory.set(UNTOUCHED);
+    assert_all(&memory.bytes(), UNTOUCHED);
+    let pinned = kvik::pinned_memory();
+    assert_eq!((pinned.lent, pinned.kept), (0, 0));
+    assert_eq!(fake.faults(), Vec::<String>::new());
 }
 
 #[test]

@@ -9,8 +9,10 @@
 
 use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::slice;
+use std::thread;
 
 use kvik_stats::Direction;
 
@@ -416,14 +418,17 @@ impl<'w> Lane<'w> for StagedLane<'w> {
 
 impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
-        // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
-        unsafe { ManuallyDrop::drop(&mut self.host) };
+        // Anybody's code: where it ends by a panic, the slabs are in use all the same.
+        let left = panic::catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
+            unsafe { ManuallyDrop::drop(&mut self.host) }
+        }));
         // A stage that is not busy has seen its copies done. What the stream waits for without a copy behind it must not be
         // left to whoever gets the stream next.
         let at_rest = !self.waits && self.stages.iter().all(|stage| !stage.busy);
         let quiet = at_rest || self.stream.is_quiet();
         for stage in self.stages.drain(..) {
-            match quiet {
+            match quiet && left.is_ok() {
                 true => drop(stage.slab),
                 false => stage.slab.abandon(),
             }
@@ -431,6 +436,11 @@ impl Drop for StagedLane<'_> {
         if quiet {
             // SAFETY: the lane is being dropped, and nothing uses its stream after this.
             unsafe { ManuallyDrop::drop(&mut self.stream) };
+        }
+        if let Err(why) = left
+            && !thread::panicking()
+        {
+            panic::resume_unwind(why);
         }
     }
 }
