@@ -17,12 +17,11 @@ use std::thread;
 use kvik_stats::Direction;
 
 use super::Staged;
-use super::places::Places;
-use crate::corridor::{Completion, DeviceWindow, FillWindow, Lane, Task, Window};
+use super::stage::{Stage, Staging};
+use crate::corridor::{Completion, FillWindow, Lane, Task, Window};
 use crate::device::{Copy, CopyStream, Entered, Mark, Slab};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::os;
 
 pub(super) struct StagedLane<'w> {
     // Dropped first, by hand: it waits for what the host's engine has in flight on the slabs.
@@ -45,33 +44,6 @@ pub(super) struct StagedLane<'w> {
     breach: bool,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
-}
-
-/// A slab and what is in it.
-struct Stage {
-    slab: Slab,
-    places: Places,
-    copies: Vec<Copy>,
-    // Where the allocation ends to which the last of the copies belongs.
-    reach: u64,
-    tasks: Vec<usize>,
-    // Tasks that the host's engine has.
-    moving: usize,
-    mark: Option<Mark>,
-    busy: bool,
-}
-
-/// A task in a slab.
-struct Staging<'w> {
-    task: Task,
-    window: DeviceWindow<'w>,
-    stage: usize,
-    // Where its bytes lie in the slab.
-    place: NonNull<u8>,
-    // Whether the host's engine has it.
-    moving: bool,
-    moved: usize,
-    error: Option<Error>,
 }
 
 impl<'w> StagedLane<'w> {
@@ -111,16 +83,7 @@ impl<'w> StagedLane<'w> {
     }
 
     fn add(&mut self, slab: Slab) {
-        self.stages.push(Stage {
-            places: Places::new(slab.len(), os::page_size() as usize),
-            slab,
-            copies: Vec::new(),
-            reach: 0,
-            tasks: Vec::new(),
-            moving: 0,
-            mark: None,
-            busy: false,
-        });
+        self.stages.push(Stage::new(slab));
     }
 
     fn idle(&self) -> Option<usize> {
@@ -441,57 +404,6 @@ impl Drop for StagedLane<'_> {
             && !thread::panicking()
         {
             panic::resume_unwind(why);
-        }
-    }
-}
-
-impl Stage {
-    /// Adds a copy between `place` and the first `len` bytes of a window. One that goes on where the last one ends, in the
-    /// same allocation, makes that one longer: the driver takes no copy across the end of an allocation.
-    fn copy(&mut self, place: NonNull<u8>, window: &DeviceWindow<'_>, len: usize) {
-        let device = window.address();
-        match self.copies.last_mut() {
-            Some(last)
-                if last.device + last.len as u64 == device
-                    && device < self.reach
-                    && last.host.addr().get() + last.len == place.addr().get() =>
-            {
-                last.len += len;
-            }
-            _ => self.copies.push(Copy {
-                device,
-                host: place,
-                len,
-            }),
-        }
-        self.reach = window.allocation_end();
-    }
-}
-
-impl<'w> Staging<'w> {
-    /// Whether this is the host's engine's answer to this task: to one that it has, with the window that it was given.
-    fn is_answered_by(&self, answer: &Completion<'_>) -> bool {
-        self.moving
-            && answer.window.direction() == self.window.direction()
-            && answer.window.memory() == (self.place.as_ptr().cast_const(), self.window.len())
-    }
-
-    fn complete(self) -> Completion<'w> {
-        let Staging {
-            task,
-            mut window,
-            moved,
-            error,
-            ..
-        } = self;
-        if window.direction() == Direction::Read {
-            window.fill_to(moved);
-        }
-        Completion {
-            task,
-            window: Window::Device(window),
-            moved,
-            error,
         }
     }
 }

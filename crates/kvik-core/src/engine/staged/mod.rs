@@ -13,6 +13,7 @@ mod lane;
 mod once;
 mod places;
 mod sizes;
+mod stage;
 
 use std::sync::Arc;
 
