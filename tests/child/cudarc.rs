@@ -224,8 +224,22 @@ fn owned(cuda: FakeCuda) {
         assert!(folder.written() == folder.bytes);
     }
 
-    // A buffer is freed by whoever drops it, also on a thread that works in no context, and that stays so.
+    // One that is refused is freed in its context, which is not the current one.
     drop((own, other));
+    let stream = context.default_stream();
+    let slice = stream.alloc_zeros::<u8>(LEN).unwrap();
+    let refused = thread::spawn(move || {
+        cuda.fail("cuPointerGetAttributes", "1", 999);
+        let error = Owned::new(slice).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Device);
+        assert_eq!(result::ctx::get_current().unwrap(), None);
+    });
+    refused.join().unwrap();
+    stream.synchronize().unwrap();
+    context.check_err().unwrap();
+    assert_eq!(cuda.device_bytes(), 0);
+
+    // A buffer is freed by whoever drops it, also on a thread that works in no context, and that stays so.
     for stream in [context.default_stream(), context.new_stream().unwrap()] {
         let buffer = Owned::new(stream.alloc_zeros::<u8>(LEN).unwrap()).unwrap();
         let dropping = thread::spawn(move || {

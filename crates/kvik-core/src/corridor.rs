@@ -224,7 +224,7 @@ impl Call {
     fn threads_for(&self, direction: Direction, way: &Way) -> usize {
         match direction {
             Direction::Read => self.threads,
-            Direction::Write => self.threads.min(way.engine.writers()),
+            Direction::Write => self.threads.min(way.engine.writers().max(1)),
         }
     }
 

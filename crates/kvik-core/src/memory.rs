@@ -32,7 +32,8 @@ pub(crate) struct Memory {
     // Of a device, an address without provenance: nothing here goes through it.
     start: NonNull<MaybeUninit<u8>>,
     len: usize,
-    on_device: bool,
+    // Of a device, the address behind the last byte of the allocation that it is part of.
+    end: Option<NonZero<u64>>,
 }
 
 // SAFETY: a `Memory` is an address and a length; all access goes through `fill` and `drain`, whose callers promise that
@@ -56,17 +57,17 @@ impl Memory {
         Memory {
             start: start.cast(),
             len,
-            on_device: false,
+            end: None,
         }
     }
 
-    /// `len` bytes of a device.
-    pub(crate) fn on_device(address: u64, len: usize) -> Memory {
+    /// `len` bytes of a device, part of an allocation that ends at `end`.
+    pub(crate) fn on_device(address: u64, len: usize, end: u64) -> Memory {
         let address = NonZero::new(address as usize);
         Memory {
             start: address.map_or(NonNull::dangling(), NonNull::without_provenance),
             len,
-            on_device: true,
+            end: NonZero::new(end.max(1)),
         }
     }
 
@@ -113,13 +114,9 @@ impl Memory {
         len: usize,
         direction: Direction,
     ) -> Window<'w> {
-        if self.on_device {
-            let part = self.part(at, len);
-            return Window::Device(DeviceWindow::new(
-                part.start.addr().get() as u64,
-                len,
-                direction,
-            ));
+        if let Some(end) = self.end {
+            let start = self.part(at, len).start.addr().get() as u64;
+            return Window::Device(DeviceWindow::new(start, len, end.get(), direction));
         }
         match direction {
             // SAFETY: by the caller's promise.
@@ -135,7 +132,7 @@ impl Memory {
     /// The memory is valid and writable for `'w`, `at + len` lies within it, and no other window overlaps this one
     /// during `'w`.
     pub(crate) unsafe fn fill<'w>(self, at: usize, len: usize) -> FillWindow<'w> {
-        debug_assert!(at + len <= self.len && !self.on_device);
+        debug_assert!(at + len <= self.len && self.end.is_none());
         // SAFETY: by the caller's first two promises the result stays inside one allocation.
         let start = unsafe { self.start.add(at) };
         // SAFETY: valid, writable and unshared by the caller's promises; `MaybeUninit<u8>` has no invalid value.
@@ -148,7 +145,7 @@ impl Memory {
     /// # Safety
     /// The memory is valid and initialised for `'w`, nobody writes to it, and `at + len` lies within it.
     pub(crate) unsafe fn drain<'w>(self, at: usize, len: usize) -> &'w [u8] {
-        debug_assert!(at + len <= self.len && !self.on_device);
+        debug_assert!(at + len <= self.len && self.end.is_none());
         // SAFETY: by the caller's promise the result stays inside one allocation.
         let start = unsafe { self.start.add(at) };
         // SAFETY: valid, initialised and not written to, by the caller's promises.

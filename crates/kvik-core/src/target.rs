@@ -49,8 +49,9 @@ impl<'a> Target<'a> {
     ///
     /// # Safety
     /// For `'a` the memory is valid for writes of `len` bytes, and nobody else reads or writes it, on the host or on a
-    /// device. What was queued on the device's legacy default stream before a read begins may still do so: the read is
-    /// ordered behind it.
+    /// device. If it is a device's or managed ([`is_on_device`](Target::is_on_device)), what was queued on the device's
+    /// legacy default stream before a read begins may still do so: the read is ordered behind it. Of pinned memory of the
+    /// host nobody orders anything: what devices do with it is over.
     pub unsafe fn from_raw(address: *mut u8, len: usize) -> Result<Target<'a>> {
         let (memory, spot) = locate(address, len)?;
         Ok(Target {
@@ -63,7 +64,7 @@ impl<'a> Target<'a> {
     /// The same, for a read that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
     ///
-    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
+    /// There is room for two streams, that of the buffer included if it has one. With a third one the transfer is `Misuse`.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Target<'a> {
         if let Some(spot) = &mut self.spot {
@@ -72,10 +73,10 @@ impl<'a> Target<'a> {
         self
     }
 
-    /// Memory of a device, which stays valid and is lent to this target alone for `'a`.
+    /// An allocation of a device, which stays valid and is lent to this target alone for `'a`.
     pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Target<'a> {
         Target {
-            memory: Memory::on_device(address, len),
+            memory: Memory::on_device(address, len, address + len as u64),
             spot: Some(spot),
             _borrow: PhantomData,
         }
@@ -139,8 +140,9 @@ impl<'a> Source<'a> {
     ///
     /// # Safety
     /// For `'a` the memory is valid for reads of `len` bytes, initialised, and nobody writes to it, on the host or on a
-    /// device. What was queued on the device's legacy default stream before a write begins may still do so: the write is
-    /// ordered behind it.
+    /// device. If it is a device's or managed ([`is_on_device`](Source::is_on_device)), what was queued on the device's
+    /// legacy default stream before a write begins may still do so: the write is ordered behind it. Of pinned memory of the
+    /// host nobody orders anything: what devices do with it is over.
     pub unsafe fn from_raw(address: *const u8, len: usize) -> Result<Source<'a>> {
         let (memory, spot) = locate(address.cast_mut(), len)?;
         Ok(Source {
@@ -153,7 +155,7 @@ impl<'a> Source<'a> {
     /// The same, for a write that also waits, on the device, for what was queued on `stream` before it. Of memory of the host
     /// it says nothing.
     ///
-    /// It remembers two streams: the first, which is that of the buffer if that has one, and the last.
+    /// There is room for two streams, that of the buffer included if it has one. With a third one the transfer is `Misuse`.
     #[must_use]
     pub fn behind(mut self, stream: RawStream) -> Source<'a> {
         if let Some(spot) = &mut self.spot {
@@ -162,10 +164,10 @@ impl<'a> Source<'a> {
         self
     }
 
-    /// Memory of a device, which stays valid and unchanged for `'a`.
+    /// An allocation of a device, which stays valid and unchanged for `'a`.
     pub(crate) fn on_device(spot: Spot, address: u64, len: usize) -> Source<'a> {
         Source {
-            memory: Memory::on_device(address, len),
+            memory: Memory::on_device(address, len, address + len as u64),
             spot: Some(spot),
             _borrow: PhantomData,
         }
@@ -220,7 +222,9 @@ fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Spot>)> {
     Ok(match (found.space, found.context) {
         (Space::Device | Space::Managed, Some(context)) => {
             let spot = Spot::new(context, None);
-            (Memory::on_device(found.address, len), Some(spot))
+            // Where the driver does not tell how far the allocation goes, it goes as far as was asked.
+            let end = found.address + found.left.unwrap_or(len as u64);
+            (Memory::on_device(found.address, len, end), Some(spot))
         }
         _ => (Memory::at(start, len), None),
     })

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use kvik_stats::{Direction, Span};
 
-use crate::corridor::{Completion, Engine, Task, Window};
+use crate::corridor::{Completion, Engine, Lane, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::fork;
 use crate::layout::{Ended, Layout};
@@ -103,7 +103,10 @@ impl<L: Layout> Transfer<L> {
         let helpers = threads.min(self.layout.batches()).saturating_sub(1);
         let helpers = pool.offer(&job, helpers, threads - 1);
         self.turn(&|| false);
-        pool.revoke(&job, helpers);
+        // While tasks are left, somebody may still have to come for them: this thread may have found no lane.
+        if self.is_handed_out() {
+            pool.revoke(&job, helpers);
+        }
         self.wait()
     }
 
@@ -241,6 +244,27 @@ impl<L: Layout> Transfer<L> {
         enters
     }
 
+    /// Whether nothing is left to start.
+    fn is_handed_out(&self) -> bool {
+        self.next.load(Ordering::Acquire) >= self.layout.batches()
+    }
+
+    /// The end of work for a thread that entered and could not begin, for this reason. It has taken nothing along, so that
+    /// others can do all of it; what they run into as well, the last one of them tells.
+    fn withdraw(&self, error: Error) {
+        tracing::debug!(%error, "a worker cannot take part in a transfer");
+        let mut state = lock(&self.state);
+        if state.working > 1 {
+            state.working -= 1;
+            return;
+        }
+        drop(state);
+        if !self.is_handed_out() {
+            self.fail(error);
+        }
+        self.leave();
+    }
+
     /// The end of work for a thread that entered; the last one settles the transfer if no task is left.
     fn leave(&self) {
         let mut state = lock(&self.state);
@@ -248,7 +272,7 @@ impl<L: Layout> Transfer<L> {
             return;
         }
         state.working -= 1;
-        if state.working > 0 || self.next.load(Ordering::Acquire) < self.layout.batches() {
+        if state.working > 0 || !self.is_handed_out() {
             return;
         }
         state.settling = true;
@@ -278,8 +302,11 @@ impl<L: Layout> Transfer<L> {
     }
 
     /// Works on tasks until none is left (`false`) or, after at least one, until `crowded` (`true`).
-    fn drive(&self, crowded: &dyn Fn() -> bool) -> Result<bool> {
-        let mut lane = self.engine.lane()?;
+    fn drive<'w>(
+        &'w self,
+        mut lane: Box<dyn Lane<'w> + 'w>,
+        crowded: &dyn Fn() -> bool,
+    ) -> Result<bool> {
         let mut done = Vec::new();
         let mut hand = 0..0;
         let mut flying = 0;
@@ -386,8 +413,15 @@ impl<L: Layout> Job for Transfer<L> {
         if !self.enter() {
             return false;
         }
+        let lane = match self.guarded(|| self.engine.lane()) {
+            Ok(lane) => lane,
+            Err(error) => {
+                self.withdraw(error);
+                return false;
+            }
+        };
         let again = self
-            .guarded(|| self.drive(crowded))
+            .guarded(|| self.drive(lane, crowded))
             .unwrap_or_else(|error| {
                 // Which tasks it takes along is not known: nothing counts as moved.
                 self.layout.lost();

@@ -114,7 +114,7 @@ fn reads_of_small_tasks_that_share_a_slab() {
 
 #[test]
 fn small_reads_at_once() {
-    reads_by(|path| open_with(path, Layer::new()), 1, 10);
+    reads_by(|path| open_with(path, Layer::new()), 1, 8);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn small_writes_at_once() {
     let handle = open_with(&path, Layer::new());
     let source = memory.source(0..LEN);
     let work = || handle.write_at(source, 0).map(drop);
-    whichever_call_fails(&fake, 10, work, |failed, outcome| {
+    whichever_call_fails(&fake, 8, work, |failed, outcome| {
         let stored = std::fs::read(&path).unwrap();
         // A failure behind the write, as of leaving the context, is nobody's.
         let salt = if outcome.is_ok() { 2 } else { 1 };

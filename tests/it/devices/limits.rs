@@ -1,9 +1,9 @@
 //! Drivers that lack calls, and how many calls they are asked for.
 
-use kvik::{ByteSize, ReadOptions, ReadPiece};
+use kvik::{ByteSize, DeviceBuffer, ReadOptions, ReadPiece, WritePiece};
 use kvik_tests::fake::FakeCuda;
 use kvik_tests::gpu::{Gpu, Kind, Memory};
-use kvik_tests::pattern::{assert_same, file, pattern};
+use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
 
 use super::{assert_at_rest, open, start};
 
@@ -89,5 +89,55 @@ fn reads_of_nothing_and_past_the_end_copy_nothing() {
     assert_eq!(handle.write_at(&empty, 5).unwrap(), 0);
     assert_eq!(handle.submit_read(empty, 5).wait().unwrap(), 0);
     assert_eq!(fake.calls("cuMemcpyHtoDAsync_v2"), 0);
+    assert_at_rest(&fake);
+}
+
+/// Real drivers give out small allocations one right behind the other, and take no copy across the end of one.
+#[test]
+fn pieces_of_neighbouring_allocations_are_copied_one_by_one() {
+    let (_gpu, fake) = start();
+    fake.set_dense();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 8 * 4096);
+    let handle = open(&path, 1, 4 << 20, 16 << 20);
+    let mut buffers = [(); 8].map(|()| DeviceBuffer::new(0, 4096).unwrap());
+    let address = |at: usize, buffers: &[DeviceBuffer; 8]| buffers[at].address();
+    assert_eq!(address(1, &buffers), address(0, &buffers) + 4096);
+    buffers
+        .iter_mut()
+        .for_each(|buffer| buffer.fill(UNTOUCHED).unwrap());
+    let pieces = (0..).step_by(4096).zip(&mut buffers);
+    let mut pieces: Vec<_> = pieces.map(|(at, to)| ReadPiece::new(at, to)).collect();
+    assert_eq!(handle.read_ranges(&mut pieces).unwrap(), [4096; 8]);
+    let mut bytes = [[0; 4096]; 8];
+    for (buffer, bytes) in buffers.iter().zip(&mut bytes) {
+        buffer.copy_to_host(bytes).unwrap();
+    }
+    assert_same(bytes.as_flattened(), &pattern(1, 0, 8 * 4096));
+    let pieces = (0..).step_by(4096).zip(&buffers);
+    let pieces: Vec<_> = pieces.map(|(at, from)| WritePiece::new(at, from)).collect();
+    let copy = open(&folder.path().join("copy"), 1, 4 << 20, 16 << 20);
+    assert_eq!(copy.write_ranges(&pieces).unwrap(), 8 * 4096);
+    let stored = std::fs::read(folder.path().join("copy")).unwrap();
+    assert_same(&stored, bytes.as_flattened());
+    assert_at_rest(&fake);
+}
+
+/// A worker that gets no pinned memory leaves its share to the others.
+#[test]
+fn a_read_goes_on_with_the_workers_for_whom_memory_can_be_pinned() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 1 << 20);
+    let handle = open(&path, 8, 4096, 16_384);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 1 << 20);
+    for most in 2..6 {
+        kvik::free_pinned_memory();
+        memory.set(UNTOUCHED);
+        fake.fail("cuMemHostRegister_v2", &format!("{most}+"), 2);
+        handle.read_exact_at(memory.target(0..1 << 20), 0).unwrap();
+        fake.succeed();
+        assert_same(&memory.bytes(), &pattern(1, 0, 1 << 20));
+    }
     assert_at_rest(&fake);
 }

@@ -59,6 +59,11 @@ impl FakeCuda {
         self.control("set_delay", [microseconds]);
     }
 
+    /// From now on, small allocations of a device follow each other without room in between, as with the real driver.
+    pub fn set_dense(&self) {
+        self.control("set_dense", [1]);
+    }
+
     /// Nothing that is queued on `stream` starts until it is released.
     pub fn hold(&self, stream: usize) {
         self.control("hold", [stream, 1]);

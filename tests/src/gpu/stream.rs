@@ -33,8 +33,20 @@ impl Stream {
     #[track_caller]
     #[must_use]
     pub fn new(_: &Gpu, device: i32) -> Stream {
+        Stream::made(device, StreamFlags::NON_BLOCKING)
+    }
+
+    /// A new one that waits for the default stream, and the default stream for it.
+    #[track_caller]
+    #[must_use]
+    pub fn blocking(_: &Gpu, device: i32) -> Stream {
+        Stream::made(device, StreamFlags::DEFAULT)
+    }
+
+    #[track_caller]
+    fn made(device: i32, flags: StreamFlags) -> Stream {
         let context = primary(device);
-        let made = within(context, || cuda().stream_create(StreamFlags::NON_BLOCKING));
+        let made = within(context, || cuda().stream_create(flags));
         Stream {
             context,
             stream: made.unwrap(),

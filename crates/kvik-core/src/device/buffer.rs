@@ -1,6 +1,7 @@
 //! Memory of a device with an owner: [`DeviceBuffer`].
 
 use std::fmt;
+use std::mem;
 use std::ptr::NonNull;
 
 use kvik_sys::{Cuda, DevicePtr};
@@ -198,9 +199,13 @@ impl DeviceBuffer {
         if let Some(own) = self.stream {
             stream.follow(own)?;
         }
-        let queued = queue(&stream);
-        // Also after an error: the caller's memory is borrowed for this call only.
-        queued.and(stream.synchronize())
+        let outcome = queue(&stream).and_then(|()| stream.synchronize());
+        // The caller's memory is borrowed for this call only.
+        if outcome.is_err() && !stream.is_quiet() {
+            // The context is spoilt: nothing runs in it any more, and nobody can use its streams.
+            mem::forget(stream);
+        }
+        outcome
     }
 
     /// Frees it, and does not care how that goes: there is nobody to tell.

@@ -2,8 +2,8 @@
 //! process forks.
 
 use super::*;
-use crate::device::fake::{Fake, cuda, destroy, numbers, own_context};
-use crate::device::{Copy, PinnedBuffer, Slab, free_pinned_memory, locate, pinned_memory};
+use crate::device::fake::{Fake, cuda, destroy, numbers, own_context, take_slab};
+use crate::device::{Copy, PinnedBuffer, free_pinned_memory, locate, pinned_memory};
 use crate::{IoBuf, IoBufMut, Source, Target};
 
 #[test]
@@ -217,7 +217,7 @@ fn everything() -> Result<()> {
     let _entered = context.enter()?;
     let ordered = DeviceBuffer::new_async(10, RawStream::DEFAULT)?;
     let pinned = PinnedBuffer::new(100)?;
-    let (one, two) = (Slab::take(9000, 1 << 20)?, Slab::take(9000, 1 << 20)?);
+    let (one, two) = (take_slab(9000, 1 << 20)?, take_slab(9000, 1 << 20)?);
     let stream = CopyStream::lend(context)?;
     stream.follow_default()?;
     stream.follow(RawStream::PER_THREAD)?;
@@ -304,13 +304,42 @@ fn a_transfer_told_of_other_streams_still_waits_for_that_of_its_buffer() {
     let own = unsafe { RawStream::from_raw(made.as_raw()) };
     let mut buffer = DeviceBuffer::new_async(100, own).unwrap();
     let (one, two) = (RawStream::DEFAULT, RawStream::PER_THREAD);
-    let target = Target::from(&mut buffer).behind(one).behind(two);
-    assert_eq!(target.spot().unwrap().streams, [Some(own), Some(two)]);
+    let target = Target::from(&mut buffer)
+        .behind(one)
+        .behind(own)
+        .behind(one);
+    let spot = target.spot().unwrap();
+    assert_eq!(spot.streams, [Some(own), Some(one)]);
+    spot.check().unwrap();
+    let error = target.behind(two).spot().unwrap().check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
     let source = Source::from(&buffer).behind(one);
     assert_eq!(source.spot().unwrap().streams, [Some(own), Some(one)]);
     // SAFETY: the memory is the buffer's, which outlives the target.
     let raw = unsafe { Target::from_raw(buffer.address() as *mut u8, 100) }.unwrap();
     let streams = raw.behind(one).behind(two).spot().unwrap().streams;
     assert_eq!(streams, [Some(one), Some(two)]);
+    assert_eq!(fake.faults(), "");
+}
+
+/// The driver may answer with what went wrong before, once, and without having waited.
+#[test]
+fn a_copy_that_fails_is_over_when_the_error_comes() {
+    let fake = Fake::start();
+    let mut buffer = DeviceBuffer::new(0, 1000).unwrap();
+    buffer.fill(7).unwrap();
+    // Only pinned memory is copied to when the call has returned.
+    let mut bytes = PinnedBuffer::new(1000).unwrap();
+    fake.ok("fake_cuda_set_delay", [20_000]);
+    fake.fail("cuStreamSynchronize:1:999");
+    let error = buffer.copy_to_host(&mut bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device);
+    assert!(bytes[..] == [7; 1000], "the device goes on behind our back");
+    fake.succeed();
+    fake.fail("cuStreamSynchronize:1:999");
+    bytes.fill(8);
+    buffer.copy_from_host(&bytes).unwrap_err();
+    bytes.fill(9);
+    assert!(fake.peek(buffer.address(), 1000) == [8; 1000]);
     assert_eq!(fake.faults(), "");
 }

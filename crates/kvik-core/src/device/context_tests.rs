@@ -2,8 +2,8 @@
 //! never touched.
 
 use super::*;
-use crate::device::fake::{Fake, cuda, destroy, own_context};
-use crate::device::{CopyStream, Slab, free_pinned_memory};
+use crate::device::fake::{Fake, cuda, destroy, own_context, take_slab};
+use crate::device::{CopyStream, free_pinned_memory};
 
 #[test]
 fn entering_a_context_leaves_the_callers_current_one_as_it_was() {
@@ -52,7 +52,7 @@ fn what_died_with_its_context_is_never_touched_again() {
         {
             let stream = CopyStream::lend(mine).unwrap();
             stream.mark().unwrap().wait().unwrap();
-            let _slab = Slab::take(4096, 1 << 20).unwrap();
+            let _slab = take_slab(4096, 1 << 20).unwrap();
         }
         assert_eq!(fake.live(), [1, 1, 1, 1], "kept for the next ones");
         destroy(mine);
@@ -92,7 +92,7 @@ fn a_device_that_was_reset_gets_another_context_with_streams_of_its_own() {
 fn a_broken_context_says_why_and_its_pinned_memory_goes_to_nobody_else() {
     let fake = Fake::start();
     let mine = own_context(0);
-    let slab = Slab::take(4096, 1 << 20).unwrap();
+    let slab = take_slab(4096, 1 << 20).unwrap();
     fake.ok("fake_cuda_break_context", [700]);
     let error = mine.enter().err().unwrap();
     assert!(

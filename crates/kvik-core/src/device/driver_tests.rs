@@ -3,10 +3,10 @@
 use kvik_config::Layer;
 
 use super::*;
-use crate::device::fake::{Fake, numbers};
+use crate::device::fake::{Fake, numbers, take_slab};
 use crate::device::{
-    Context, CopyStream, DeviceBuffer, PinnedBuffer, PinnedMemory, Slab, free_pinned_memory,
-    locate, pinned_memory,
+    Context, CopyStream, DeviceBuffer, PinnedBuffer, PinnedMemory, free_pinned_memory, locate,
+    pinned_memory,
 };
 
 #[test]
@@ -57,7 +57,7 @@ fn a_child_of_a_process_that_uses_a_device_is_refused_and_drops_what_it_inherite
     buffer.copy_from_host(&numbers(1000)).unwrap();
     let pinned = PinnedBuffer::new(1000).unwrap();
     let (slab, stream) = (
-        Slab::take(4096, 1 << 20).unwrap(),
+        take_slab(4096, 1 << 20).unwrap(),
         CopyStream::lend(context).unwrap(),
     );
     let mark = stream.mark().unwrap();
@@ -69,7 +69,7 @@ fn a_child_of_a_process_that_uses_a_device_is_refused_and_drops_what_it_inherite
                 DeviceBuffer::on_current(1).map(drop),
                 PinnedBuffer::new(1).map(drop),
                 buffer.copy_to_host(&mut [0]),
-                Slab::take(1, 1 << 30).map(drop),
+                take_slab(1, 1 << 30).map(drop),
                 CopyStream::lend(context).map(drop),
                 context.enter().map(drop),
                 locate(buffer.address(), 1).map(drop),

@@ -9,6 +9,8 @@ use kvik_sys::Cuda;
 
 use super::context::Context;
 use super::driver::driver;
+use super::slab::Slab;
+use crate::error::{Op, Result};
 
 /// The driver's library, not loaded by kvik yet.
 pub(super) struct Fake(*mut c_void);
@@ -123,6 +125,16 @@ pub(super) fn own_context(device: i32) -> Context {
         .ctx_create(kvik_sys::ContextFlags::AUTO, device)
         .unwrap();
     Context::current().unwrap().unwrap()
+}
+
+/// A slab for work in the current context.
+pub(super) fn take_slab(len: usize, limit: u64) -> Result<Slab> {
+    Slab::take(Context::current_or_misuse(Op::Allocate)?, len, limit)
+}
+
+/// The same, or `None` instead of waiting.
+pub(super) fn try_take_slab(len: usize, limit: u64) -> Result<Option<Slab>> {
+    Slab::try_take(Context::current_or_misuse(Op::Allocate)?, len, limit)
 }
 
 /// Destroys it.

@@ -46,6 +46,8 @@ pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
 pub(crate) use stream::{Copy, CopyStream};
 
+use crate::error::{Error, ErrorKind, Op, Result};
+
 /// Where memory of a device is, and what must be done before it may be touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
@@ -53,6 +55,8 @@ pub(crate) struct Spot {
     pub(crate) context: Context,
     /// The streams, besides the default one, whose work so far comes first.
     pub(crate) streams: [Option<RawStream>; 2],
+    // Whether there was no room for one of them.
+    too_many: bool,
 }
 
 impl Spot {
@@ -61,13 +65,29 @@ impl Spot {
         Spot {
             context,
             streams: [own, None],
+            too_many: false,
         }
     }
 
-    /// Behind `stream` as well. The first stream is never given up for another: it may be that in whose order the memory
-    /// came to be.
+    /// Behind `stream` as well.
     pub(crate) fn follow(&mut self, stream: RawStream) {
-        let first = self.streams[0].is_none();
-        self.streams[usize::from(!first)] = Some(stream);
+        match self.streams {
+            known if known.contains(&Some(stream)) => {}
+            [None, _] => self.streams[0] = Some(stream),
+            [_, None] => self.streams[1] = Some(stream),
+            _ => self.too_many = true,
+        }
+    }
+
+    /// Refuses what cannot wait for all that it was told to: its bytes could be touched too early.
+    ///
+    /// # Errors
+    /// `Misuse` if there are more than two streams.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.too_many {
+            return Ok(());
+        }
+        let why = "a transfer goes behind two streams at most, that of the buffer included; let one of them wait for the others";
+        Err(Error::new(ErrorKind::Misuse, Op::Inspect, why))
     }
 }

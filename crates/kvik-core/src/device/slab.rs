@@ -2,12 +2,13 @@
 //!
 //! Slabs that come back are kept, since pinning takes longer than reading them full. They are given back in two ways: on
 //! request, [`free_pinned_memory`]; and whenever the last slab that is lent comes back, those that nobody has taken for
-//! [`IDLE`]. Not while others are lent: unpinning waits for the device, and the device may wait for a thread that still
-//! has slabs.
+//! [`IDLE`]. Unpinning waits for all that the program has queued in the context, which may be waiting for the very thread
+//! that reads or writes; so nobody unpins on the way but a worker of the pool.
 
 use std::fmt;
 use std::mem;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ use super::context::Context;
 use super::driver::{driver, started};
 use super::pinned::Pinned;
 use crate::budget::footprint;
-use crate::error::{Op, Result};
-use crate::pool::shared_value;
+use crate::error::Result;
+use crate::pool::{Job, ThreadPool, shared_value};
 use crate::sync::{Condvar, Mutex, lock, wait};
 
 /// Pinned memory, starting at a page, which holds whatever its last user left. It goes back to the budget on drop; whoever
@@ -25,23 +26,26 @@ pub(crate) struct Slab {
     // None while it is being dropped.
     block: Option<Pinned>,
     len: usize,
+    // Where it is used, which says whose first one it is.
+    context: Context,
 }
 
 impl Slab {
-    /// `len` bytes, when not more than `limit` are lent with them; at once if none are. The caller has entered a context.
+    /// `len` bytes for work in `context`, which the caller has entered, when not more than `limit` are lent with them; at
+    /// once if none are lent there.
     ///
     /// # Errors
-    /// `OutOfMemory` or `Device` if no more memory can be pinned; `Misuse` if no context is current.
-    pub(crate) fn take(len: usize, limit: u64) -> Result<Slab> {
+    /// `OutOfMemory` or `Device` if no more memory can be pinned.
+    pub(crate) fn take(context: Context, len: usize, limit: u64) -> Result<Slab> {
         driver()?;
-        Slab::lend(len, budget().wait(len, limit))
+        Slab::lend(context, len, budget().wait(context, len, limit))
     }
 
     /// The same, or `None` instead of waiting.
-    pub(crate) fn try_take(len: usize, limit: u64) -> Result<Option<Slab>> {
+    pub(crate) fn try_take(context: Context, len: usize, limit: u64) -> Result<Option<Slab>> {
         driver()?;
-        let loan = budget().take(len, limit);
-        loan.map(|loan| Slab::lend(len, loan)).transpose()
+        let loan = budget().take(context, len, limit);
+        loan.map(|loan| Slab::lend(context, len, loan)).transpose()
     }
 
     /// Gives it up, so that it is nobody's memory any more and does not count as lent: what a device that failed may still
@@ -50,7 +54,7 @@ impl Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            budget().forgo(block.len());
+            budget().forgo(self.context, block.len());
             mem::forget(block);
         }
     }
@@ -67,27 +71,24 @@ impl Slab {
         self.len
     }
 
-    fn lend(len: usize, loan: Loan) -> Result<Slab> {
+    fn lend(context: Context, len: usize, loan: Loan) -> Result<Slab> {
         let kept = match loan {
             Loan::Kept(block) if block.is_pinned() => Ok(block),
             // It died with the context that it was pinned in, and makes room for one of the same size.
             Loan::Kept(block) => Err(block.len()),
             Loan::New(displaced) => {
-                drop(displaced);
+                let_go(displaced);
                 Err(len.max(1))
             }
         };
         let block = match kept {
             Ok(block) => block,
-            Err(len) => {
-                let made = Context::current_or_misuse(Op::Allocate)
-                    .and_then(|context| Pinned::new(len, context));
-                made.inspect_err(|_| budget().forgo(len))?
-            }
+            Err(len) => Pinned::new(len, context).inspect_err(|_| budget().forgo(context, len))?,
         };
         Ok(Slab {
             block: Some(block),
             len,
+            context,
         })
     }
 }
@@ -98,7 +99,7 @@ impl Drop for Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            drop(budget().put(block, Instant::now()));
+            let_go(budget().put(self.context, block, Instant::now()));
         }
     }
 }
@@ -130,11 +131,32 @@ pub fn pinned_memory() -> PinnedMemory {
 
 /// Gives pinned memory that is not in use by transfers to the system; returns how many bytes that were.
 ///
-/// The driver may let the caller wait until the device has done what is queued.
+/// The driver lets the caller wait until the device has done what is queued.
 pub fn free_pinned_memory() -> u64 {
     match started() {
         Some(_) => budget().free(),
         None => 0,
+    }
+}
+
+/// Has a worker of the pool unpin these blocks, some time.
+fn let_go(blocks: Vec<Pinned>) {
+    if blocks.is_empty() {
+        return;
+    }
+    lock(&budget().state).leaving.extend(blocks);
+    let job: Arc<dyn Job> = Arc::new(Unpinning);
+    if ThreadPool::global().offer(&job, 1, 1) == 0 {
+        budget().unpin();
+    }
+}
+
+struct Unpinning;
+
+impl Job for Unpinning {
+    fn turn(&self, _: &dyn Fn() -> bool) -> bool {
+        budget().unpin();
+        false
     }
 }
 
@@ -150,26 +172,31 @@ struct State {
     // Blocks that came back, the longest ago first, and when they did.
     kept: Vec<(Pinned, Instant)>,
     kept_bytes: u64,
+    // Blocks that are to be unpinned, and how many threads do that.
+    leaving: Vec<Pinned>,
+    unpinning: usize,
     lent_bytes: u64,
+    // How many blocks are lent for work in each context, where any are.
+    lent_in: Vec<(Context, usize)>,
 }
 
 /// What a wish comes to.
 enum Loan {
     /// A block that was lent before; at least as long as wished for, and at most twice.
     Kept(Pinned),
-    /// A new one may be pinned, and counts as lent. These are to be unpinned before, to make room.
+    /// A new one may be pinned, and counts as lent. These are to be unpinned, to make room.
     New(Vec<Pinned>),
 }
 
 impl Budget {
-    fn take(&self, len: usize, limit: u64) -> Option<Loan> {
-        lock(&self.state).take(len, limit)
+    fn take(&self, context: Context, len: usize, limit: u64) -> Option<Loan> {
+        lock(&self.state).take(context, len, limit)
     }
 
-    fn wait(&self, len: usize, limit: u64) -> Loan {
+    fn wait(&self, context: Context, len: usize, limit: u64) -> Loan {
         let mut state = lock(&self.state);
         loop {
-            match state.take(len, limit) {
+            match state.take(context, len, limit) {
                 Some(loan) => return loan,
                 None => state = wait(&self.returned, state),
             }
@@ -178,10 +205,10 @@ impl Budget {
 
     /// Takes a block back and keeps it; returns those that are to be unpinned.
     #[must_use]
-    fn put(&self, block: Pinned, now: Instant) -> Vec<Pinned> {
+    fn put(&self, context: Context, block: Pinned, now: Instant) -> Vec<Pinned> {
         let mut state = lock(&self.state);
         let len = footprint(block.len());
-        state.lent_bytes -= len;
+        state.came_back(context, len);
         state.kept_bytes += len;
         state.kept.push((block, now));
         let idle = match state.lent_bytes {
@@ -194,8 +221,8 @@ impl Budget {
     }
 
     /// Counts `len` bytes as not lent after all.
-    fn forgo(&self, len: usize) {
-        lock(&self.state).lent_bytes -= footprint(len.max(1));
+    fn forgo(&self, context: Context, len: usize) {
+        lock(&self.state).came_back(context, footprint(len.max(1)));
         self.returned.notify_all();
     }
 
@@ -205,7 +232,28 @@ impl Budget {
         let freed = mem::take(&mut state.kept_bytes);
         drop(state);
         drop(kept);
+        self.unpin();
+        // A worker may just be at the last one.
+        let mut state = lock(&self.state);
+        while state.unpinning > 0 {
+            state = wait(&self.returned, state);
+        }
         freed
+    }
+
+    /// Unpins what is to be unpinned and nobody is at.
+    fn unpin(&self) {
+        loop {
+            let mut state = lock(&self.state);
+            let Some(block) = state.leaving.pop() else {
+                return;
+            };
+            state.unpinning += 1;
+            drop(state);
+            drop(block);
+            lock(&self.state).unpinning -= 1;
+            self.returned.notify_all();
+        }
     }
 
     fn bytes(&self) -> PinnedMemory {
@@ -218,12 +266,14 @@ impl Budget {
 }
 
 impl State {
-    fn take(&mut self, len: usize, limit: u64) -> Option<Loan> {
+    fn take(&mut self, context: Context, len: usize, limit: u64) -> Option<Loan> {
         let lent = self.lent_bytes;
-        // The first one is lent in any case, or nobody would ever give one back.
+        // The first one in a context is lent in any case: those of the others come back when their devices let them, which
+        // may be held up for as long as the program likes.
+        let is_first = !self.lent_in.iter().any(|held| held.0 == context);
         let may_lend = |bytes: u64| {
             let after = lent.checked_add(bytes)?;
-            (after <= limit || lent == 0).then_some(after)
+            (after <= limit || is_first).then_some(after)
         };
         let fits = |block: &Pinned| {
             let suits = block.len() >= len && block.len() / 2 <= len;
@@ -233,6 +283,10 @@ impl State {
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         let after = may_lend(wanted)?;
         self.lent_bytes = after;
+        match self.lent_in.iter_mut().find(|held| held.0 == context) {
+            Some(held) => held.1 += 1,
+            None => self.lent_in.push((context, 1)),
+        }
         if let Some(at) = found {
             self.kept_bytes -= wanted;
             return Some(Loan::Kept(self.kept.remove(at).0));
@@ -243,6 +297,15 @@ impl State {
             displaced.push(self.drop_oldest());
         }
         Some(Loan::New(displaced))
+    }
+
+    /// Counts a block of `len` bytes as not lent any more.
+    fn came_back(&mut self, context: Context, len: u64) {
+        self.lent_bytes -= len;
+        self.lent_in.retain_mut(|held| {
+            held.1 -= usize::from(held.0 == context);
+            held.1 > 0
+        });
     }
 
     /// Those that nobody has taken for long.

@@ -1,12 +1,12 @@
 //! Streams to copy on, kept for the next ones who need any.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicPtr;
 
 use kvik_sys::{CallError, CudaStatus, DevicePtr, Stream, StreamFlags};
 
-use super::context::Context;
+use super::context::{Context, State};
 use super::driver::{driver, failed, refused, started};
 use super::mark::Mark;
 use super::raw_stream::RawStream;
@@ -19,6 +19,8 @@ pub(crate) struct CopyStream {
     stream: Stream,
     context: Context,
     lists: RefCell<Lists>,
+    // Whether it may still wait for others.
+    waits: Cell<bool>,
 }
 
 /// A piece of memory on the device and one of the host, between which bytes are copied.
@@ -53,6 +55,7 @@ impl CopyStream {
             stream,
             context,
             lists: RefCell::new(lists),
+            waits: Cell::new(false),
         })
     }
 
@@ -80,6 +83,7 @@ impl CopyStream {
     /// What is queued here from now on waits, on the device, until a mark is passed.
     pub(crate) fn wait_for(&self, mark: &Mark) -> Result<()> {
         let cuda = driver()?.cuda();
+        self.waits.set(true);
         // SAFETY: stream and event are ours; they may be of two contexts. The driver notes the event's state during the call,
         // so that it may be set anew afterwards.
         unsafe { cuda.stream_wait_event(self.stream, mark.event()) }
@@ -215,16 +219,17 @@ impl CopyStream {
     /// Waits until all that is queued is done.
     ///
     /// # Errors
-    /// What went wrong with it, or with anything before in the context. Nothing of it is under way any more either.
+    /// What went wrong with it, or with anything before in the context: whether it has waited then, only
+    /// [`is_quiet`](CopyStream::is_quiet) tells.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let cuda = driver()?.cuda();
         // SAFETY: the stream is ours.
         unsafe { cuda.stream_synchronize(self.stream) }
-            .map_err(|status| failed(Op::Copy, "cuStreamSynchronize", status))
+            .map_err(|status| failed(Op::Copy, "cuStreamSynchronize", status))?;
+        self.waits.set(false);
+        Ok(())
     }
-}
 
-impl CopyStream {
     /// Waits until nothing of it is under way; `false` if that cannot be known.
     pub(crate) fn is_quiet(&self) -> bool {
         // The driver may answer with what went wrong before, once, and without having waited.
@@ -235,8 +240,15 @@ impl CopyStream {
 impl Drop for CopyStream {
     fn drop(&mut self) {
         // In a child it is not ours any more.
-        if started().is_some() {
-            streams().put(self.context, (self.stream, self.lists.take()));
+        let Some(driver) = started() else { return };
+        if !self.waits.get() {
+            return streams().put(self.context, (self.stream, self.lists.take()));
+        }
+        // Whoever got it next would wait for streams that were not named.
+        if self.context.state(driver.cuda()) == State::Alive {
+            // SAFETY: `lend` made it, it did not die with its context, and nobody uses it after this. What is queued on it
+            // still runs.
+            let _ = unsafe { driver.cuda().stream_destroy(self.stream) };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Copies bring the right bytes in every way, wait for whom they have to, and disturb nobody's recording.
 
 use super::*;
-use crate::device::fake::{Fake, cuda, numbers, own_context};
+use crate::device::fake::{Fake, cuda, numbers, own_context, take_slab};
 use crate::device::{Context, DeviceBuffer, Slab};
 use crate::error::ErrorKind;
 
@@ -9,7 +9,7 @@ const LIMIT: u64 = 1 << 20;
 
 /// A slab that holds `bytes`.
 fn filled(bytes: &[u8]) -> Slab {
-    let slab = Slab::take(bytes.len(), LIMIT).unwrap();
+    let slab = take_slab(bytes.len(), LIMIT).unwrap();
     // SAFETY: the slab is as long, and nobody else has it.
     unsafe {
         slab.start()
@@ -216,7 +216,7 @@ fn copies_go_on_while_another_thread_records_a_graph_and_do_not_end_it() {
     memory.copy_from_host(&numbers(70_000)).unwrap();
     {
         let _entered = context.enter().unwrap();
-        let slab = Slab::take(70_000, LIMIT).unwrap();
+        let slab = take_slab(70_000, LIMIT).unwrap();
         let stream = CopyStream::lend(context).unwrap();
         stream.follow_default().unwrap();
         // SAFETY: slab and buffer outlive the copy, which is waited for.
@@ -284,7 +284,7 @@ fn many_threads_copy_at_once_on_two_devices() {
                 let _entered = context.enter().unwrap();
                 for turn in 0..10 {
                     let content = vec![(thread * 16 + turn) as u8; 3000];
-                    let (there, back) = (filled(&content), Slab::take(3000, LIMIT).unwrap());
+                    let (there, back) = (filled(&content), take_slab(3000, LIMIT).unwrap());
                     let memory = DeviceBuffer::on_current(3000).unwrap();
                     let stream = CopyStream::lend(context).unwrap();
                     // SAFETY: slabs and buffer outlive the copies, which are waited for.
@@ -335,5 +335,35 @@ fn a_default_stream_can_be_that_of_one_context_wherever_it_is_used() {
     // SAFETY: the context is there until the end of the test.
     let same = unsafe { other.in_context(raw) };
     assert_eq!(other, same, "a stream that is no default one has a context");
+    assert_eq!(fake.faults(), "");
+}
+
+/// What it was told to wait for is nothing to whoever gets it next.
+#[test]
+fn a_stream_that_may_still_wait_for_others_is_lent_to_nobody_else() {
+    let fake = Fake::start();
+    let mine = own_context(0);
+    let made = cuda().stream_create(StreamFlags::NON_BLOCKING).unwrap();
+    // SAFETY: the stream was just made, and is not destroyed.
+    let raw = unsafe { RawStream::from_raw(made.as_raw()) };
+    let word = DeviceBuffer::on_current(1).unwrap();
+    fake.ok("fake_cuda_hold", [raw.as_raw().addr(), 1]);
+    // SAFETY: the memory outlives the work, and is the test's.
+    unsafe { cuda().memset_d8_async(DevicePtr::new(word.address()), 1, 1, made) }.unwrap();
+    let stream = CopyStream::lend(mine).unwrap();
+    stream.follow(raw).unwrap();
+    drop(stream);
+    let next = CopyStream::lend(mine).unwrap();
+    next.mark().unwrap().wait().unwrap();
+    next.follow(raw).unwrap();
+    fake.ok("fake_cuda_hold", [raw.as_raw().addr(), 0]);
+    next.synchronize().unwrap();
+    let place = next.stream;
+    drop(next);
+    assert_eq!(
+        CopyStream::lend(mine).unwrap().stream,
+        place,
+        "it is at rest"
+    );
     assert_eq!(fake.faults(), "");
 }

@@ -6,7 +6,6 @@ use kvik_config::Config;
 use kvik_stats::{Direction, Memory, Span};
 
 use super::FileHandle;
-use crate::device::Spot;
 use crate::engine::staged::Once;
 use crate::error::{Error, Op, Result};
 use crate::options::{ReadOptions, WriteOptions};
@@ -20,13 +19,16 @@ impl FileHandle {
         offset: u64,
         options: &ReadOptions,
     ) -> Result<usize> {
-        let len = target.len();
-        let once = target.spot().map(|spot| self.once(&spot, len, Op::Read));
-        let Some(once) = once.transpose()?.flatten() else {
+        let (len, slab) = (target.len(), self.bounce_buffer_size()?);
+        let Some(spot) = target.spot().filter(|_| Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.read(&mut target, offset);
         };
+        // Before anything is held or entered: whoever listens may do anything, and read, too.
         let span = self.begin(Direction::Read, Memory::Device, offset, len as u64);
-        let (moved, error) = once.read(&self.0.file, &mut target, offset);
+        let (moved, error) = match Once::take(&spot, slab) {
+            Ok(once) => once.read(&self.0.file, &mut target, offset),
+            Err(error) => (0, Some(error)),
+        };
         self.end_on_device(span, Op::Read, offset..offset + len as u64, moved, error)
     }
 
@@ -37,22 +39,25 @@ impl FileHandle {
         offset: u64,
         options: &WriteOptions,
     ) -> Result<usize> {
-        let len = source.len();
-        let once = source.spot().map(|spot| self.once(&spot, len, Op::Write));
-        let Some(once) = once.transpose()?.flatten() else {
+        let (len, slab) = (source.len(), self.bounce_buffer_size()?);
+        let Some(spot) = source.spot().filter(|_| Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.write(source, offset);
         };
+        // As in `read_to_device`.
         let span = self.begin(Direction::Write, Memory::Device, offset, len as u64);
-        let (moved, error) = once.write(&self.0.file, source, offset);
+        let (moved, error) = match Once::take(&spot, slab) {
+            Ok(once) => once.write(&self.0.file, source, offset),
+            Err(error) => (0, Some(error)),
+        };
         self.end_on_device(span, Op::Write, offset..offset + len as u64, moved, error)
     }
 
-    fn once(&self, spot: &Spot, len: usize, op: Op) -> Result<Option<Once>> {
+    fn bounce_buffer_size(&self) -> Result<u64> {
         let size = match &self.0.config {
             Some(config) => config.bounce_buffer_size(),
             None => Config::current().bounce_buffer_size(),
         };
-        Once::take(spot, size?.bytes(), len).map_err(|error| error.during(op).at(&self.0.place))
+        Ok(size?.bytes())
     }
 
     fn end_on_device(

@@ -10,6 +10,8 @@ use kvik_stats::Direction;
 pub struct DeviceWindow<'w> {
     address: u64,
     len: usize,
+    // Where the allocation ends that it is part of.
+    end: u64,
     direction: Direction,
     filled: usize,
     // Lent like the host's windows: exclusively, until the engine hands it back.
@@ -17,10 +19,16 @@ pub struct DeviceWindow<'w> {
 }
 
 impl DeviceWindow<'_> {
-    pub(crate) fn new(address: u64, len: usize, direction: Direction) -> DeviceWindow<'static> {
+    pub(crate) fn new(
+        address: u64,
+        len: usize,
+        end: u64,
+        direction: Direction,
+    ) -> DeviceWindow<'static> {
         DeviceWindow {
             address,
             len,
+            end,
             direction,
             filled: 0,
             _memory: PhantomData,
@@ -55,6 +63,11 @@ impl DeviceWindow<'_> {
     #[must_use]
     pub fn filled(&self) -> usize {
         self.filled
+    }
+
+    /// The address behind the last byte of the allocation that it is part of.
+    pub(crate) fn allocation_end(&self) -> u64 {
+        self.end
     }
 
     /// Counts the first `count` bytes as filled.

@@ -97,6 +97,8 @@ pub fn source<M: AsSource + ?Sized>(memory: &M) -> Result<Source<'_>> {
 /// # Ok(())
 /// # }
 /// ```
+/// There is room for one such stream beside the slice's own; with another one the transfer is `Misuse`.
+///
 /// The stream has to be there until the transfer is over:
 /// ```compile_fail,E0597
 /// # use kvik::{FileHandle, Target, cudarc::{self, driver::CudaContext}};

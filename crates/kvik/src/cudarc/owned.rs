@@ -40,18 +40,17 @@ impl<M: Own> Owned<M> {
     /// # Errors
     /// As for [`target`](super::target); the memory is freed then.
     pub fn new(mut memory: M) -> Result<Owned<M>> {
-        let place = memory.writable()?;
-        // SAFETY: the place is that of the memory, which moving it does not move (see `Own`), and which holds its stream.
-        // This value owns it and hands out neither of the two for longer than it is borrowed itself.
-        let target = unsafe { place.target() }?;
-        // SAFETY: as above.
-        let source = unsafe { place.source() }?;
-        drop(place);
-        Ok(Owned {
-            target,
-            source,
-            memory: Some(memory),
-        })
+        match lend(&mut memory) {
+            Ok((target, source)) => Ok(Owned {
+                target,
+                source,
+                memory: Some(memory),
+            }),
+            Err(error) => {
+                free(memory);
+                Err(error)
+            }
+        }
     }
 
     /// Gives the memory back.
@@ -81,12 +80,27 @@ unsafe impl<M: Own> IoBufMut for Owned<M> {
 impl<M: Own> Drop for Owned<M> {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // cudarc frees slices in the context that is current, and a transfer may be dropped on any thread.
-            let current = Current::set(memory.context());
-            drop(memory);
-            drop(current);
+            free(memory);
         }
     }
+}
+
+/// What `memory` is lent out as by the [`Owned`] that it is moved into.
+fn lend<M: Own>(memory: &mut M) -> Result<(Target<'static>, Source<'static>)> {
+    let place = memory.writable()?;
+    // SAFETY: the place is that of the memory, which moving it does not move (see `Own`), and which holds its stream. Its
+    // owner hands out neither of the two for longer than it is borrowed itself.
+    let target = unsafe { place.target() }?;
+    // SAFETY: as above.
+    let source = unsafe { place.source() }?;
+    Ok((target, source))
+}
+
+/// Frees memory in its context: cudarc does it in the one that is current, and that is another one on other threads.
+fn free<M: Own>(memory: M) {
+    let current = Current::set(memory.context());
+    drop(memory);
+    drop(current);
 }
 
 impl<M: Own> fmt::Debug for Owned<M> {

@@ -9,6 +9,7 @@ use crate::abi::{
     Answer, Code, Handle, INVALID_VALUE, Out, STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_UNSUPPORTED,
 };
 use crate::entry::driver;
+use crate::queue::Stream;
 use crate::world::{World, world};
 
 /// `CUstreamCaptureStatus`: none, active, and ended by a call that was not allowed.
@@ -63,7 +64,7 @@ pub(crate) fn check(call: &str) -> Answer {
     if !EVER.load(Ordering::Acquire) || MODE.get() != GLOBAL || !UNSAFE.contains(&call) {
         return Ok(());
     }
-    end(&mut world(), call, None, STREAM_CAPTURE_UNSUPPORTED)
+    end(&mut world(), call, |_| true, STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// Refuses work and questions of the default stream while a stream that waits for it is capturing.
@@ -72,7 +73,14 @@ pub(crate) fn check_default(world: &mut World, handle: Handle) -> Answer {
         return Ok(());
     };
     let call = "a call on the default stream";
-    end(world, call, Some(context), STREAM_CAPTURE_IMPLICIT)
+    let waiting = |stream: &Stream| stream.blocking && stream.context == context;
+    end(world, call, waiting, STREAM_CAPTURE_IMPLICIT)
+}
+
+/// Refuses to wait for a context in which any stream is capturing, whatever the mode of the thread.
+pub(crate) fn check_context(world: &mut World, context: Handle) -> Answer {
+    let of_it = |stream: &Stream| stream.context == context;
+    end(world, "cuCtxSynchronize", of_it, STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// What `stream` says about itself; the default stream can say nothing while one that waits for it is capturing.
@@ -101,12 +109,11 @@ fn of_default(world: &World, handle: Handle) -> Option<Handle> {
     (handle == default_stream).then_some(context)
 }
 
-/// Ends the captures of all streams, or of those that wait for the default stream of a context; an error where there was one.
-fn end(world: &mut World, call: &str, waiting_in: Option<Handle>, code: Code) -> Answer {
+/// Ends the captures of the streams that are concerned; an error where there was one.
+fn end(world: &mut World, call: &str, concerned: impl Fn(&Stream) -> bool, code: Code) -> Answer {
     let mut ended = false;
     for stream in world.streams.values_mut() {
-        let concerned = waiting_in.is_none_or(|of| stream.blocking && stream.context == of);
-        if concerned && stream.capturing == ACTIVE {
+        if concerned(stream) && stream.capturing == ACTIVE {
             stream.capturing = INVALIDATED;
             ended = true;
         }

@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_uint};
 
 use crate::abi::{Answer, Handle, INVALID_CONTEXT, INVALID_VALUE, Out};
 use crate::entry::driver;
-use crate::queue;
 use crate::world::{World, world};
+use crate::{capture, queue};
 
 thread_local! {
     /// The current context is the last one.
@@ -155,8 +155,9 @@ driver! { ENTRIES:
     }
 
     ready fn cuCtxSynchronize() {
-        let world = world();
+        let mut world = world();
         let current = current(&world)?;
+        capture::check_context(&mut world, current)?;
         queue::drain(world, current).map(drop)
     }
 }

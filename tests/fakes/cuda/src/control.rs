@@ -1,12 +1,14 @@
 //! `fake_cuda_*`: how tests tell the fake what to do, and look at what was done. tests/src/fake.rs wraps them.
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::abi::{Answer, Code, Handle, Out, SUCCESS, Text, hand_out};
 use crate::entry::RULES;
 use crate::place::{Expected, Place};
 use crate::queue::{self, Work};
+use crate::space::DENSE;
 use crate::world::{self, Kind, World, changed, world};
 use crate::{capture, context};
 
@@ -45,6 +47,12 @@ controls! {
     /// What each copy that is queued from now on takes longer.
     fn fake_cuda_set_delay(microseconds: u64) -> Code {
         world().settings.delay = Duration::from_micros(microseconds);
+        SUCCESS
+    }
+
+    /// Whether small allocations of a device follow each other without room in between (1), or not (0).
+    fn fake_cuda_set_dense(dense: c_int) -> Code {
+        DENSE.store(dense != 0, Ordering::Relaxed);
         SUCCESS
     }
 

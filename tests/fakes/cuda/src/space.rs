@@ -4,6 +4,7 @@
 //! at a second place, the alias, which only copies know. A freed piece is closed again and its addresses are not used
 //! twice, so whoever goes on using it is caught, by a fault of the CPU or by the registry.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::abi::{Answer, OUT_OF_MEMORY};
@@ -18,7 +19,10 @@ pub(crate) struct Piece {
 impl Piece {
     /// Addresses that fault, as those of a device do.
     pub(crate) fn closed(size: usize) -> Answer<Piece> {
-        let at = carve(size)?;
+        let at = match DENSE.load(Ordering::Relaxed) {
+            true => carve_beside(size)?,
+            false => carve(size)?,
+        };
         Ok(Piece {
             at,
             size,
@@ -104,8 +108,28 @@ fn carve(size: usize) -> Answer<usize> {
     Ok(start + from)
 }
 
+/// Whether small addresses of a device follow each other without room in between, as the real driver gives them out.
+pub(crate) static DENSE: AtomicBool = AtomicBool::new(false);
+
+/// Cuts a small piece off the same block as the one before, right behind it.
+fn carve_beside(size: usize) -> Answer<usize> {
+    static BLOCK: Mutex<(usize, usize)> = Mutex::new((0, 0));
+    let mut block = BLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = size.checked_next_multiple_of(UNIT).ok_or(OUT_OF_MEMORY)?;
+    if room > LARGE {
+        return carve(size);
+    }
+    if room > block.1 - block.0 {
+        let start = carve(LARGE)?;
+        *block = (start, start + LARGE);
+    }
+    block.0 += room;
+    Ok(block.0 - room)
+}
+
 const LARGE: usize = 2 << 20;
 const OFF_THE_PAGE: usize = 512;
+const UNIT: usize = 512;
 
 /// # Safety
 ///

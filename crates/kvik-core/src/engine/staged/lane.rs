@@ -9,18 +9,19 @@
 
 use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::slice;
+use std::thread;
 
 use kvik_stats::Direction;
 
 use super::Staged;
-use super::places::Places;
-use crate::corridor::{Completion, DeviceWindow, FillWindow, Lane, Task, Window};
+use super::stage::{Stage, Staging};
+use crate::corridor::{Completion, FillWindow, Lane, Task, Window};
 use crate::device::{Copy, CopyStream, Entered, Mark, Slab};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::os;
 
 pub(super) struct StagedLane<'w> {
     // Dropped first, by hand: it waits for what the host's engine has in flight on the slabs.
@@ -39,31 +40,10 @@ pub(super) struct StagedLane<'w> {
     stream: ManuallyDrop<CopyStream>,
     // Whether the stream was told to wait for others.
     waits: bool,
+    // Whether the host's lane has lost a task, or answered for another one.
+    breach: bool,
     // Dropped last, so that all above happens in the context.
     _entered: Entered,
-}
-
-/// A slab and what is in it.
-struct Stage {
-    slab: Slab,
-    places: Places,
-    copies: Vec<Copy>,
-    tasks: Vec<usize>,
-    // Tasks that the host's engine has.
-    moving: usize,
-    mark: Option<Mark>,
-    busy: bool,
-}
-
-/// A task in a slab.
-struct Staging<'w> {
-    task: Task,
-    window: DeviceWindow<'w>,
-    stage: usize,
-    // Where its bytes lie in the slab.
-    place: NonNull<u8>,
-    moved: usize,
-    error: Option<Error>,
 }
 
 impl<'w> StagedLane<'w> {
@@ -86,12 +66,14 @@ impl<'w> StagedLane<'w> {
             longest: engine.largest() as usize,
             stream: ManuallyDrop::new(stream),
             waits: !engine.before.is_empty(),
+            breach: false,
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
-        lane.add(Slab::take(engine.sizes.slab, engine.sizes.limit)?);
+        let (context, sizes) = (engine.context, engine.sizes);
+        lane.add(Slab::take(context, sizes.slab, sizes.limit)?);
         while lane.stages.len() < STAGES {
-            match Slab::try_take(engine.sizes.slab, engine.sizes.limit) {
+            match Slab::try_take(context, sizes.slab, sizes.limit) {
                 Ok(Some(slab)) => lane.add(slab),
                 // The limit is reached, or no more memory can be pinned.
                 Ok(None) | Err(_) => break,
@@ -101,15 +83,7 @@ impl<'w> StagedLane<'w> {
     }
 
     fn add(&mut self, slab: Slab) {
-        self.stages.push(Stage {
-            places: Places::new(slab.len(), os::page_size() as usize),
-            slab,
-            copies: Vec::new(),
-            tasks: Vec::new(),
-            moving: 0,
-            mark: None,
-            busy: false,
-        });
+        self.stages.push(Stage::new(slab));
     }
 
     fn idle(&self) -> Option<usize> {
@@ -208,9 +182,10 @@ impl<'w> StagedLane<'w> {
 
     /// Has the host's engine move the bytes of a task between its place and the object.
     fn move_on_host(&mut self, slot: usize) {
-        let Some(staging) = &self.tasks[slot] else {
+        let Some(staging) = &mut self.tasks[slot] else {
             return;
         };
+        staging.moving = true;
         let (start, len) = (staging.place, staging.task.len() as usize);
         let task = Task {
             index: slot,
@@ -240,6 +215,7 @@ impl<'w> StagedLane<'w> {
     fn hear(&mut self) {
         let mut answers = mem::take(&mut self.answers);
         self.host.poll(&mut answers);
+        self.breach |= answers.is_empty();
         for answer in answers.drain(..) {
             self.moved_on_host(answer);
         }
@@ -247,16 +223,17 @@ impl<'w> StagedLane<'w> {
     }
 
     fn moved_on_host(&mut self, answer: Completion<'w>) {
-        let Some(staging) = self
-            .tasks
-            .get_mut(answer.task.index)
-            .and_then(Option::as_mut)
-        else {
+        let staging = self.tasks.get_mut(answer.task.index);
+        let staging = staging.and_then(Option::as_mut);
+        // Anybody may write an engine, and by what this one says memory is copied.
+        let Some(staging) = staging.filter(|staging| staging.is_answered_by(&answer)) else {
+            self.breach = true;
             return;
         };
         let index = staging.stage;
         let stage = &mut self.stages[index];
         stage.moving -= 1;
+        staging.moving = false;
         staging.error = answer.error;
         staging.moved = match answer.window {
             Window::Fill(window) => window.filled(),
@@ -265,14 +242,7 @@ impl<'w> StagedLane<'w> {
         match staging.window.direction() {
             Direction::Read => {
                 if staging.moved > 0 {
-                    join(
-                        &mut stage.copies,
-                        Copy {
-                            device: staging.window.address(),
-                            host: staging.place,
-                            len: staging.moved,
-                        },
-                    );
+                    stage.copy(staging.place, &staging.window, staging.moved);
                 }
                 let long = staging.moved >= LONG || stage.tasks.len() >= BATCH;
                 if long && self.open == Some(index) {
@@ -298,6 +268,9 @@ impl<'w> StagedLane<'w> {
         for slot in tasks {
             while self.host.room() == 0 {
                 self.hear();
+                if self.breach {
+                    return;
+                }
             }
             self.move_on_host(slot);
         }
@@ -342,32 +315,26 @@ impl<'w> Lane<'w> for StagedLane<'w> {
             self.tasks.push(None);
             self.tasks.len() - 1
         });
-        let (direction, address, len) = (window.direction(), window.address(), window.len());
+        let (direction, len) = (window.direction(), window.len());
+        let (index, stage) = (stage, &mut self.stages[stage]);
+        stage.tasks.push(slot);
+        if direction == Direction::Write {
+            stage.copy(place, &window, len);
+        }
+        let is_due = len >= LONG || stage.tasks.len() >= BATCH;
         self.tasks[slot] = Some(Staging {
             task,
             window,
-            stage,
+            stage: index,
             place,
+            moving: false,
             moved: 0,
             error: None,
         });
-        self.stages[stage].tasks.push(slot);
         match direction {
             Direction::Read => self.move_on_host(slot),
-            Direction::Write => {
-                let stage = &mut self.stages[stage];
-                join(
-                    &mut stage.copies,
-                    Copy {
-                        device: address,
-                        host: place,
-                        len,
-                    },
-                );
-                if len >= LONG || stage.tasks.len() >= BATCH {
-                    self.close();
-                }
-            }
+            Direction::Write if is_due => self.close(),
+            Direction::Write => {}
         }
     }
 
@@ -395,13 +362,18 @@ impl<'w> Lane<'w> for StagedLane<'w> {
                     }
                 }
             }
+            if self.breach {
+                return; // The transfer is told of no task, and says what that means.
+            }
             if !self.finished.is_empty() || self.in_flight() == 0 {
                 return done.append(&mut self.finished);
             }
             if self.host.in_flight() > 0 {
                 self.hear();
-            } else {
+            } else if self.open.is_some() {
                 self.close();
+            } else {
+                self.breach = true; // There are tasks, and nobody has them.
             }
         }
     }
@@ -409,14 +381,17 @@ impl<'w> Lane<'w> for StagedLane<'w> {
 
 impl Drop for StagedLane<'_> {
     fn drop(&mut self) {
-        // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
-        unsafe { ManuallyDrop::drop(&mut self.host) };
+        // Anybody's code: where it ends by a panic, the slabs are in use all the same.
+        let left = panic::catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the lane is being dropped, and nothing uses its host's lane after this.
+            unsafe { ManuallyDrop::drop(&mut self.host) }
+        }));
         // A stage that is not busy has seen its copies done. What the stream waits for without a copy behind it must not be
         // left to whoever gets the stream next.
         let at_rest = !self.waits && self.stages.iter().all(|stage| !stage.busy);
         let quiet = at_rest || self.stream.is_quiet();
         for stage in self.stages.drain(..) {
-            match quiet {
+            match quiet && left.is_ok() {
                 true => drop(stage.slab),
                 false => stage.slab.abandon(),
             }
@@ -425,40 +400,11 @@ impl Drop for StagedLane<'_> {
             // SAFETY: the lane is being dropped, and nothing uses its stream after this.
             unsafe { ManuallyDrop::drop(&mut self.stream) };
         }
-    }
-}
-
-impl<'w> Staging<'w> {
-    fn complete(self) -> Completion<'w> {
-        let Staging {
-            task,
-            mut window,
-            moved,
-            error,
-            ..
-        } = self;
-        if window.direction() == Direction::Read {
-            window.fill_to(moved);
-        }
-        Completion {
-            task,
-            window: Window::Device(window),
-            moved,
-            error,
-        }
-    }
-}
-
-/// Adds a copy to those of a stage; one that goes on where the last one ends makes it longer.
-fn join(copies: &mut Vec<Copy>, copy: Copy) {
-    match copies.last_mut() {
-        Some(last)
-            if last.device + last.len as u64 == copy.device
-                && last.host.addr().get() + last.len == copy.host.addr().get() =>
+        if let Err(why) = left
+            && !thread::panicking()
         {
-            last.len += copy.len;
+            panic::resume_unwind(why);
         }
-        _ => copies.push(copy),
     }
 }
 

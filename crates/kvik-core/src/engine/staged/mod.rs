@@ -13,6 +13,7 @@ mod lane;
 mod once;
 mod places;
 mod sizes;
+mod stage;
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Staged {
     /// task will be longer than `longest`. All `spots`, of which there is one at least, are in one context.
     ///
     /// # Errors
-    /// `Misuse` if one of the streams to wait for records a graph; `Device` if the driver fails.
+    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `Device` if the driver fails.
     pub(crate) fn new(
         host: Arc<dyn Engine>,
         spots: &[Spot],
@@ -48,6 +49,7 @@ impl Staged {
         longest: u64,
     ) -> Result<Staged> {
         let context = spots[0].context;
+        spots.iter().try_for_each(Spot::check)?;
         let entered = context.enter()?;
         let named = spots.iter().flat_map(|spot| spot.streams).flatten();
         let mut before = Vec::new();

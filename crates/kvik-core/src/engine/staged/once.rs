@@ -26,19 +26,21 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// For up to `len` bytes; `None` if that is more than a slab takes, or all slabs are in use.
+    /// Whether `len` bytes are no more than a slab takes.
+    pub(crate) fn fits(bounce_buffer_size: u64, len: usize) -> bool {
+        len as u64 <= Sizes::of(bounce_buffer_size).room
+    }
+
+    /// For as many bytes as fit, once there is a slab.
     ///
     /// # Errors
-    /// `Misuse` if one of the streams to wait for records a graph; `Device` if the driver fails.
-    pub(crate) fn take(spot: &Spot, bounce_buffer_size: u64, len: usize) -> Result<Option<Once>> {
+    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `OutOfMemory` if no memory can be pinned; `Device` if the
+    /// driver fails.
+    pub(crate) fn take(spot: &Spot, bounce_buffer_size: u64) -> Result<Once> {
         let sizes = Sizes::of(bounce_buffer_size);
-        if len as u64 > sizes.room {
-            return Ok(None);
-        }
+        spot.check()?;
         let entered = spot.context.enter()?;
-        let Some(slab) = Slab::try_take(sizes.slab, sizes.limit)? else {
-            return Ok(None);
-        };
+        let slab = Slab::take(spot.context, sizes.slab, sizes.limit)?;
         let mut named = spot.streams.into_iter().flatten().peekable();
         let stream = match named.peek() {
             None => None,
@@ -49,11 +51,11 @@ impl Once {
                 Some(stream)
             }
         };
-        Ok(Some(Once {
+        Ok(Once {
             stream,
             slab,
             _entered: entered,
-        }))
+        })
     }
 
     /// Fills the target, of the spot that this was taken for, from `offset` on; returns how many bytes there were, and what
@@ -79,8 +81,13 @@ impl Once {
                 let queued = unsafe { stream.to_device(address, place, filled) };
                 queued.and_then(|()| stream.synchronize())
             }
-            // SAFETY: as above.
-            None => unsafe { default_stream::to_device(address, place, filled) },
+            None => {
+                if let Err(error) = default_stream::refuse_capture() {
+                    return (0, Some(error));
+                }
+                // SAFETY: as above.
+                unsafe { default_stream::to_device(address, place, filled) }
+            }
         };
         match copied {
             Ok(()) => (filled, outcome.err()),
@@ -108,8 +115,13 @@ impl Once {
                 let queued = unsafe { stream.to_host(place, address, len) };
                 queued.and_then(|()| stream.synchronize())
             }
-            // SAFETY: as above.
-            None => unsafe { default_stream::to_host(place, address, len) },
+            None => {
+                if let Err(error) = default_stream::refuse_capture() {
+                    return (0, Some(error));
+                }
+                // SAFETY: as above.
+                unsafe { default_stream::to_host(place, address, len) }
+            }
         };
         if let Err(error) = copied {
             self.give_up();
@@ -128,7 +140,7 @@ impl Once {
         } else {
             0
         };
-        // SAFETY: the slab goes on for `len` bytes from there: see `take`.
+        // SAFETY: the slab goes on for `len` bytes from there: its users have asked `fits`.
         unsafe { self.slab.start().add(before) }
     }
 
