@@ -1,9 +1,11 @@
 //! Each crate alone: a build of the workspace unites the features of all crates and hides one that cannot stand by itself.
 
 use crate::process::{self, Done, cargo};
+use crate::setup;
 use crate::workspace::{Graph, Package};
 
 pub(crate) fn run(only: Option<&str>) -> Done {
+    setup::nextest()?;
     let graph = Graph::load()?;
     let chosen: Vec<&Package> = graph
         .ours()
@@ -27,7 +29,9 @@ pub(crate) fn run(only: Option<&str>) -> Done {
                 }
             );
             step(&["check", "--all-targets"], package, &set)?;
-            step(&["test"], package, &set)?;
+            // Each test in a process of its own: what belongs to a process, a driver or a fork, is a test's alone.
+            step(&["nextest", "run", "--no-tests=pass"], package, &set)?;
+            step(&["test", "--doc"], package, &set)?;
             step(&["doc", "--no-deps"], package, &set)?;
         }
     }
