@@ -5,6 +5,7 @@ mod device_route;
 mod ranges;
 mod storage;
 mod submit;
+mod unsplit;
 
 use std::fmt;
 use std::ops::Range;

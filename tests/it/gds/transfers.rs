@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use kvik::{ByteSize, DeviceBuffer, FileHandle, Layer, ReadPiece, WritePiece};
+use kvik::{ByteSize, DeviceBuffer, FileHandle, Layer, ReadPiece, ThreadPool, WritePiece};
 use kvik_tests::gpu::{Kind, Memory};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
@@ -207,6 +207,31 @@ fn memory_of_the_host_goes_its_old_way_and_nothing_of_nvidias_is_asked() {
     assert_same(&bytes, &pattern(1, 0, LEN));
     handle.write_all_at(&bytes, 5).unwrap();
     assert_eq!((cufile.calls("*"), cufile.opened()), (0, 0));
+    drop(handle);
+    assert_at_rest(&cuda, &cufile);
+}
+
+#[test]
+fn unsplit_transfers_are_one_call_of_cufile_on_the_calling_thread() {
+    let (gpu, cuda, cufile) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 4, 4096);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let len = LEN - 5;
+    let count = handle.read_unsplit(memory.target(5..LEN), 3).unwrap();
+    assert_eq!((count, cufile.calls("cuFileRead")), (len, 1));
+    assert_same(&memory.bytes()[5..], &pattern(1, 3, len));
+    let count = handle.write_unsplit(memory.source(5..LEN), 4099).unwrap();
+    assert_eq!((count, cufile.calls("cuFileWrite")), (len, 1));
+    assert_same(&fs::read(&path).unwrap()[4099..], &pattern(1, 3, len));
+    // And the host's.
+    let mut bytes = vec![0; len];
+    assert_eq!(handle.read_unsplit(&mut bytes, 4099).unwrap(), len);
+    assert_same(&bytes, &pattern(1, 3, len));
+    assert_eq!(handle.write_unsplit(&bytes, 0).unwrap(), len);
+    assert_same(&fs::read(&path).unwrap()[..len], &pattern(1, 3, len));
+    assert_eq!(ThreadPool::global().threads(), 0, "no worker was needed");
     drop(handle);
     assert_at_rest(&cuda, &cufile);
 }
