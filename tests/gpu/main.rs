@@ -11,6 +11,7 @@
 
 mod exams;
 mod field_cases;
+mod gds;
 mod memory;
 mod order;
 mod ranges;

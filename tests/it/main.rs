@@ -14,6 +14,7 @@ mod devices;
 mod exams;
 mod fakes;
 mod file_systems;
+mod gds;
 
 mod behavior;
 mod cold;

@@ -44,10 +44,9 @@ fn files_are_opened_read_and_probed_without_a_driver_and_the_way_to_a_device_loa
     let route = file.device_route().unwrap();
     assert_eq!(loaded(), [true, true]);
     assert!(route.allows(DeviceWay::Staged) && !route.allows(DeviceWay::CuFile));
-    assert_eq!(
-        route.to_string(),
-        "compat mode auto\n  staged    allowed: through page-locked host memory\n  cuFile    ruled out: not in this build"
-    );
+    // Which check cuFile fails first is the machine's matter.
+    let start = "compat mode auto\n  staged    allowed: through page-locked host memory\n  cuFile    ruled out: ";
+    assert!(route.to_string().starts_with(start), "{route}");
 }
 
 #[test]

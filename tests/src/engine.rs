@@ -47,6 +47,7 @@ impl Scripted {
         let engine: Arc<dyn Engine> = Arc::new(self);
         Call {
             for_device: Arc::clone(&engine),
+            cufile: None,
             bounce_buffer_size: 16 << 20,
             engine,
             pool: ThreadPool::new("scripted"),

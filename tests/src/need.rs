@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use kvik::{Config, FileProbe, Layer};
+
+use crate::fake;
 use crate::gpu::Gpu;
 
 /// Fails unless the process is root.
@@ -16,18 +19,40 @@ pub fn root() {
 
 /// A device: the fake driver's, or that of the machine if the variable `KVIK_TEST_GPU` says `real`. Fails without one.
 #[track_caller]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "no setting of kvik's, but what this run of the tests is for"
-)]
 pub fn gpu() -> Gpu {
-    let real = std::env::var_os("KVIK_TEST_GPU").is_some_and(|which| which == "real");
-    Gpu::take(real).unwrap_or_else(|why| {
+    Gpu::take(is_real()).unwrap_or_else(|why| {
         panic!(
             "this test needs an NVIDIA GPU and its driver: {why}. Carry target/gpu-bundle, which `cargo xtask gpu-bundle` makes, to \
              a machine with one and run ./run.sh test there; or leave KVIK_TEST_GPU away, and it runs on the fake driver"
         )
     })
+}
+
+/// cuFile, for the files in `folder`: the fake one, or that of the machine beside a real device. Fails where that one would
+/// register no file, for want of a record of udev.
+#[track_caller]
+pub fn cufile(_: &Gpu, folder: &Path) {
+    if !is_real() {
+        let fake = Layer::new().cufile_library(Some(fake::cufile()));
+        return Config::set_process(fake).unwrap();
+    }
+    let probe = FileProbe::of(folder).unwrap();
+    let why = probe.udev_record.why_not();
+    let why = why.filter(|_| probe.block_device.known().is_some());
+    assert!(
+        why.is_none(),
+        "this test needs a disk that udev knows: {}. Run ./run.sh udev of the bundle as root, which writes what udevd would",
+        why.unwrap_or_default()
+    );
+}
+
+/// Whether this run of the tests is for a real device.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no setting of kvik's, but what this run of the tests is for"
+)]
+fn is_real() -> bool {
+    std::env::var_os("KVIK_TEST_GPU").is_some_and(|which| which == "real")
 }
 
 /// The path of `program`; fails with the name of the Debian package that has it.

@@ -50,7 +50,7 @@ macro_rules! settings {
             }
             /// Whether cuFile is used: `off` = cuFile or an error, `on` = never cuFile, `auto` = cuFile only where a direct
             /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on. This
-            /// version has no cuFile: with `off` opening fails, and `auto` does what `on` does.
+            /// version proves no path: `auto` does what `on` does.
             CompatMode compat_mode: CompatMode {
                 variables: &["KVIK_COMPAT_MODE", "KVIKIO_COMPAT_MODE"],
                 default: "auto",
@@ -75,7 +75,7 @@ macro_rules! settings {
                 default: "",
                 kvikio_default: None,
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Reads and writes of device memory below this size do not use cuFile.
@@ -84,7 +84,7 @@ macro_rules! settings {
                 default: "16 KiB",
                 kvikio_default: Some("16 KiB"),
                 unit: "bytes",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such blocks, and what finds none goes without.

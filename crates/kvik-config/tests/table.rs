@@ -186,6 +186,8 @@ fn the_page_says_which_settings_this_version_does_not_act_on() {
             "inline_size",
             "compat_mode",
             "cuda_library",
+            "cufile_library",
+            "gds_threshold",
             "bounce_buffer_size",
             "auto_direct_io_read",
             "auto_direct_io_write",

@@ -13,6 +13,7 @@ use kvik_config::CompatMode;
 use crate::engine::EngineKind;
 use crate::error::{Error, ErrorKind, Op, Result};
 
+pub(crate) use device::unrecorded;
 pub use device::{AllowedWay, Check, CuFileCheck, DeviceRoute, DeviceWay};
 
 /// Which engine a caller asks for, among those that the compat mode leaves.
@@ -27,26 +28,13 @@ pub enum EnginePreference {
 }
 
 /// The facts that decide.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    /// The first check that cuFile failed: a clause without a stop.
-    pub(crate) without_cufile: Cow<'static, str>,
+    /// The first check that cuFile failed, where it was asked for: a clause without a stop.
+    pub(crate) without_cufile: Option<Cow<'static, str>>,
     /// Why no ring of io_uring can be had, where it was asked for one: a clause without a stop.
     pub(crate) without_uring: Option<Cow<'static, str>>,
 }
-
-impl Facts {
-    /// What is known before any machine or file was asked.
-    pub(crate) fn of_this_build() -> Facts {
-        Facts {
-            without_cufile: Cow::Borrowed(WITHOUT_CUFILE),
-            without_uring: None,
-        }
-    }
-}
-
-/// What completes "cuFile, which is": the first check that it fails, whatever the machine.
-const WITHOUT_CUFILE: &str = "not in this build";
 
 /// The engines that a handle may use and those that it may not, each with the reason.
 ///
@@ -137,18 +125,18 @@ pub(crate) fn resolve(
 ) -> Result<Route> {
     let cufile = match wanted {
         CompatMode::Off => {
-            let why = format!(
-                "the compat mode OFF requires cuFile, which is {}",
-                facts.without_cufile
-            );
-            return Err(Error::new(ErrorKind::GdsUnavailable, Op::Open, why));
+            if let Some(why) = &facts.without_cufile {
+                let why = format!("the compat mode OFF requires cuFile, which is {why}");
+                return Err(Error::new(ErrorKind::GdsUnavailable, Op::Open, why));
+            }
+            DEVICES_ONLY
         }
-        CompatMode::On => Cow::Borrowed("the compat mode ON leaves it alone"),
-        CompatMode::Auto => facts.without_cufile.clone(),
+        CompatMode::On => "the compat mode ON leaves it alone",
+        CompatMode::Auto => DEVICES_ONLY,
     };
     let mut ruled_out = vec![RuledOut {
         engine: Cow::Borrowed("cuFile"),
-        why: cufile,
+        why: Cow::Borrowed(cufile),
     }];
     let allowed = |engine, why| Allowed {
         engine,
@@ -188,6 +176,9 @@ pub(crate) fn resolve(
     })
 }
 
+// Why cuFile is no engine for memory of the host.
+const DEVICES_ONLY: &str = "it moves bytes of devices only";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,11 +187,11 @@ mod tests {
     fn check(
         wanted: CompatMode,
         preference: EnginePreference,
-        without_cufile: &'static str,
+        without_cufile: Option<&'static str>,
         expected: &str,
     ) {
         let facts = Facts {
-            without_cufile: Cow::Borrowed(without_cufile),
+            without_cufile: without_cufile.map(Cow::Borrowed),
             without_uring: None,
         };
         let text = match resolve(wanted, preference, &facts) {
@@ -232,44 +223,44 @@ mod tests {
         check(
             Auto,
             EnginePreference::Auto,
-            "not in this build",
-            "compat mode auto\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  direct    allowed: for large pieces that are not cached, where it was found to be clearly faster\n  cuFile    ruled out: not in this build",
+            None,
+            "compat mode auto\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  direct    allowed: for large pieces that are not cached, where it was found to be clearly faster\n  cuFile    ruled out: it moves bytes of devices only",
         );
         check(
             Auto,
             Only(EngineKind::Posix),
-            "not usable under WSL",
-            "compat mode auto\n  posix     allowed: asked for by the caller\n  cuFile    ruled out: not usable under WSL",
+            Some("not usable under WSL"),
+            "compat mode auto\n  posix     allowed: asked for by the caller\n  cuFile    ruled out: it moves bytes of devices only",
         );
         check(
             Auto,
             Only(EngineKind::Mapped),
-            "not in this build",
-            "compat mode auto\n  mapped    allowed: asked for by the caller\n  cuFile    ruled out: not in this build",
+            None,
+            "compat mode auto\n  mapped    allowed: asked for by the caller\n  cuFile    ruled out: it moves bytes of devices only",
         );
         check(
             On,
             EnginePreference::Auto,
-            "not in this build",
+            None,
             "compat mode on\n  posix     allowed: works on every file system\n  scratch   allowed: for large cached pieces, where it was found to be faster\n  mapped    allowed: for large cached pieces, where it was found to be faster\n  direct    allowed: for large pieces that are not cached, where it was found to be clearly faster\n  cuFile    ruled out: the compat mode ON leaves it alone",
         );
         check(
             Off,
             EnginePreference::Auto,
-            "not in this build",
-            "open: the compat mode OFF requires cuFile, which is not in this build; set `compat_mode` to `auto` or `on`",
+            Some("not installed"),
+            "open: the compat mode OFF requires cuFile, which is not installed; set `compat_mode` to `auto` or `on`",
         );
         check(
             Off,
             Only(EngineKind::Posix),
-            "not usable under WSL",
+            Some("not usable under WSL"),
             "open: the compat mode OFF requires cuFile, which is not usable under WSL; set `compat_mode` to `auto` or `on`",
         );
     }
 
     #[test]
     fn an_engine_that_is_asked_for_is_the_only_one_and_a_preferred_one_the_first() {
-        let facts = Facts::of_this_build();
+        let facts = Facts::default();
         let only = EnginePreference::Only(EngineKind::Direct);
         let route = resolve(CompatMode::Auto, only, &facts).unwrap();
         assert!(route.allows(EngineKind::Direct) && !route.allows(EngineKind::Posix));
@@ -283,7 +274,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_is_refused_later_is_ruled_out_with_the_reason() {
-        let facts = Facts::of_this_build();
+        let facts = Facts::default();
         let mut route = resolve(CompatMode::On, EnginePreference::Auto, &facts).unwrap();
         assert!(route.allows(EngineKind::Direct));
         route.rule_out(EngineKind::Direct, "a direct read was refused (EINVAL)");
@@ -298,7 +289,7 @@ mod tests {
         let route = |without_uring: Option<&'static str>| {
             let facts = Facts {
                 without_uring: without_uring.map(Cow::Borrowed),
-                ..Facts::of_this_build()
+                ..Facts::default()
             };
             let wish = EnginePreference::Only(EngineKind::Uring);
             resolve(CompatMode::On, wish, &facts).unwrap()
@@ -318,7 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn this_build_says_that_cufile_is_not_in_it() {
-        assert_eq!(Facts::of_this_build().without_cufile, "not in this build");
+    fn off_opens_where_nothing_speaks_against_cufile() {
+        let facts = Facts::default();
+        let route = resolve(CompatMode::Off, EnginePreference::Auto, &facts).unwrap();
+        let line = "\n  cuFile    ruled out: it moves bytes of devices only";
+        assert!(route.to_string().ends_with(line), "{route}");
     }
 }

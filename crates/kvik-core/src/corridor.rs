@@ -5,6 +5,7 @@
 
 pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
+pub use crate::gds::CuFileWay;
 pub use crate::plan::{Plan, Task};
 pub use crate::window::{DeviceWindow, FillWindow, Window};
 
@@ -16,6 +17,7 @@ use kvik_stats::{Direction, Start};
 
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::device::Spot;
+use crate::engine::gds::Gds;
 use crate::engine::staged::Staged;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::memory::Memory;
@@ -35,6 +37,8 @@ pub struct Call {
     pub engine: Arc<dyn Engine>,
     /// Moves them to and from the small host buffers through which those of a device go.
     pub for_device: Arc<dyn Engine>,
+    /// Moves those of a device instead, where they are enough for it.
+    pub cufile: Option<CuFileWay>,
     /// The most memory in bytes for one of these buffers, by the setting `bounce_buffer_size`.
     pub bounce_buffer_size: u64,
     /// Lends the workers.
@@ -126,7 +130,8 @@ impl Call {
         spot: Option<Spot>,
         offset: u64,
     ) -> Result<usize> {
-        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size))?;
+        let way = self.way(spot.as_slice(), self.task_size, memory.len());
+        let way = self.checked(direction, way)?;
         let layout = self.stretch(direction, memory, offset, &way)?;
         let threads = self.threads_for(direction, &way);
         let order = self.order(direction, offset, memory.len() as u64, way);
@@ -141,7 +146,8 @@ impl Call {
         spot: Option<Spot>,
         at: u64,
     ) -> Pending<B> {
-        let way = self.checked(direction, self.way(spot.as_slice(), self.task_size));
+        let way = self.way(spot.as_slice(), self.task_size, memory.len());
+        let way = self.checked(direction, way);
         let planned = way.and_then(|way| Ok((self.stretch(direction, memory, at, &way)?, way)));
         let (layout, way) = match planned {
             Ok(planned) => planned,
@@ -155,12 +161,20 @@ impl Call {
     }
 
     /// Who moves the bytes, in tasks of up to `longest`: to or from memory of the host or, if spots are named, of the device
-    /// where all of these are.
-    fn way(&self, spots: &[Spot], longest: u64) -> Result<Way> {
+    /// where all of these are. The longest piece has `len` bytes.
+    fn way(&self, spots: &[Spot], longest: u64, len: usize) -> Result<Way> {
         if spots.is_empty() {
             return Ok(Way {
                 engine: Arc::clone(&self.engine),
                 memory: kvik_stats::Memory::Host,
+            });
+        }
+        if let Some(cufile) = &self.cufile
+            && cufile.takes(len as u64)
+        {
+            return Ok(Way {
+                engine: Arc::new(Gds::new(cufile.registered()?, spots)?),
+                memory: kvik_stats::Memory::Device,
             });
         }
         let host = Arc::clone(&self.for_device);
@@ -179,8 +193,8 @@ impl Call {
         gap: u64,
     ) -> Result<Vec<usize>> {
         let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
-        let longest = lengths.iter().max().map_or(0, |len| *len as u64);
-        let way = self.way(spots, self.task_size.min(longest));
+        let longest = lengths.iter().max().map_or(0, |len| *len);
+        let way = self.way(spots, self.task_size.min(longest as u64), longest);
         let way = self.checked(direction, way)?;
         let limits = Limits {
             task_size: self.task_size.min(way.engine.largest()),

@@ -87,6 +87,7 @@ mod stretch;
 mod transfer;
 
 mod device;
+mod gds;
 
 mod block_device;
 mod compat;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kvik_config::Config;
+use kvik_config::{CompatMode, Config};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Whence;
@@ -20,10 +20,11 @@ use crate::engine::auto::{Auto, Storage};
 use crate::engine::cold::Cold;
 use crate::engine::direct::{DirectEngine, DirectFile, Edges, Wish};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
+use crate::gds::CuFileFile;
 use crate::options::OpenOptions;
 use crate::os;
 use crate::pool::ThreadPool;
-use crate::probe;
+use crate::probe::{self, Probe};
 use crate::residency::CachedPages;
 
 /// An open file and all that was decided about it.
@@ -39,6 +40,8 @@ pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     /// The same for the small host buffers through which the bytes of a device go.
     pub(crate) for_device: Arc<dyn Engine>,
+    /// The file as cuFile is to know it, where it moves the bytes of devices.
+    pub(crate) cufile: Option<Arc<CuFileFile>>,
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
     pub(crate) cached: Arc<CachedPages>,
@@ -78,7 +81,11 @@ pub(crate) fn open_at(
 ) -> Result<Opened> {
     let config = options.config.clone().unwrap_or_else(Config::current);
     let compat = options.compat.map_or_else(|| config.compat_mode(), Ok)?;
-    let mut facts = Facts::of_this_build();
+    let mut facts = Facts::default();
+    // What else cuFile needs is looked at when a device is first used: opening loads no library of NVIDIA's.
+    if compat == CompatMode::Off && Probe::collect().wsl {
+        facts.without_cufile = Some("not usable under WSL".into());
+    }
     if options.engine == EnginePreference::Only(EngineKind::Uring) {
         let rings = probe::io_uring_here();
         facts.without_uring = rings.why_not().map(|why| why.to_owned().into());
@@ -113,7 +120,9 @@ pub(crate) fn open_at(
             None => by_piece(&file, &cached, access, &config, &mut route)?,
         },
     };
+    let cufile = (compat == CompatMode::Off).then(|| Arc::new(CuFileFile::new(Arc::clone(&file))));
     Ok(Opened {
+        cufile,
         engine,
         for_device,
         inline,

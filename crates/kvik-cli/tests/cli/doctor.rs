@@ -18,7 +18,7 @@ fn doctor_gives_facts_findings_and_a_verdict() {
             "devices, or the reason why there are none"
         );
         let checks = report["device_route"]["checks"].as_array().unwrap();
-        assert_eq!((checks.len(), &checks[0]["check"]), (7, &"engine".into()));
+        assert_eq!((checks.len(), &checks[0]["check"]), (6, &"driver".into()));
         assert!(
             report["verdict"]
                 .as_str()
@@ -66,8 +66,8 @@ fn doctor_says_which_driver_was_looked_for_and_leaves_nothing_behind() {
         "\n  CUDA driver           none: no library could be loaded: tried /nowhere/libcuda.so.1 (",
         "\n  cuFile                none: no library could be loaded: tried /nowhere/libcufile.so.0 (",
         "\n  devices               none: no CUDA driver\n",
-        "\nroute of device memory\n  compat mode auto\n    cuFile    ruled out: not in this build\n    staged    ruled out: no CUDA driver: ",
-        "\n  what cuFile needs for this path\n    engine in this build  no: not in this build\n    CUDA driver           no: not usable: no CUDA driver: ",
+        "\nroute of device memory\n  compat mode auto\n    cuFile    ruled out: not usable: no CUDA driver: ",
+        "\n  what cuFile needs for this path\n    CUDA driver           no: not usable: no CUDA driver: ",
     ] {
         assert!(text.contains(line), "{line} is not in:\n{text}");
     }
@@ -95,10 +95,10 @@ fn doctor_sees_two_devices_and_the_way_to_their_memory() {
     for part in [
         "\n  device 0              Fake H200, PCI 0000:10:00.0, GPU-",
         "\n  device 1              Fake H200, PCI 0000:11:00.0, GPU-",
-        "\n    staged    allowed: through page-locked host memory\n    cuFile    ruled out: not in this build\n",
-        "\n    engine in this build  no: not in this build\n    CUDA driver           yes\n",
+        "\n    staged    allowed: through page-locked host memory\n    cuFile    ruled out: not installed: no library could be loaded: tried /nowhere/libcufile.so.0 (",
+        "\n    CUDA driver           yes\n",
         "this process sees 2 CUDA devices",
-        "\n  note    cuFile, which a later version will use, is not installed: no library could be loaded: tried /nowhere/libcufile.so.0 (",
+        "\n  note    cuFile is not installed: no library could be loaded: tried /nowhere/libcufile.so.0 (",
         " threads and 2 devices; no problems, ",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
@@ -114,7 +114,7 @@ fn doctor_sees_two_devices_and_the_way_to_their_memory() {
     assert_eq!(route["ruled_out"][0]["engine"], "cuFile");
     let checks = route["checks"].as_array().unwrap();
     assert_eq!(
-        (&checks[1]["check"], &checks[1]["outcome"]["usable"]),
+        (&checks[0]["check"], &checks[0]["outcome"]["usable"]),
         (&"driver".into(), &true.into())
     );
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use kvik_config::CompatMode;
 
-use super::{RuledOut, WITHOUT_CUFILE};
+use super::RuledOut;
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::probe::{Fact, FileProbe, GpuProbe, Probe, Support};
 
@@ -87,8 +87,6 @@ pub struct CuFileCheck {
 )]
 #[non_exhaustive]
 pub enum Check {
-    /// An engine for it in this build.
-    Engine,
     /// A CUDA driver that shows a device.
     Driver,
     /// A kernel other than that of the Windows Subsystem for Linux.
@@ -142,7 +140,6 @@ impl DeviceFacts {
     fn of(machine: &Probe, gpu: &GpuProbe, file: &FileProbe) -> DeviceFacts {
         let device = gpu.usable();
         let checks = vec![
-            check(Check::Engine, Some(WITHOUT_CUFILE.to_owned())),
             check(Check::Driver, without("not usable", &device)),
             check(
                 Check::Kernel,
@@ -181,7 +178,7 @@ fn without(what: &str, support: &Support) -> Option<String> {
 }
 
 /// Only files on a block device need a record; cuFile knows network file systems by themselves.
-fn unrecorded(file: &FileProbe) -> Option<String> {
+pub(crate) fn unrecorded(file: &FileProbe) -> Option<String> {
     file.block_device.known()?;
     without("not usable without the record of udev", &file.udev_record)
 }
@@ -191,7 +188,7 @@ fn unrecorded(file: &FileProbe) -> Option<String> {
 fn direct_path(gpu: &GpuProbe) -> Fact<String> {
     let untried = |by: &str| {
         Fact::absent(format!(
-            "{by}, and nothing in this build registers the file to try it"
+            "{by}, and nothing in this version registers the file to try it"
         ))
     };
     match (&gpu.nvidia_fs, &gpu.p2pdma) {
@@ -288,7 +285,6 @@ impl fmt::Display for DeviceWay {
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Check::Engine => "engine in this build",
             Check::Driver => "CUDA driver",
             Check::Kernel => "kernel",
             Check::Library => "libcufile",

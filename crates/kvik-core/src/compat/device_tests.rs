@@ -5,7 +5,6 @@ use super::*;
 /// The checks with all needs met but these.
 fn facts(failed: &[(Check, &str)], device: Support, direct_path: Fact<String>) -> DeviceFacts {
     let all = [
-        Check::Engine,
         Check::Driver,
         Check::Kernel,
         Check::Library,
@@ -84,7 +83,6 @@ fn cufile_is_taken_where_it_is_required_or_a_direct_path_was_proven() {
 #[test]
 fn the_first_check_that_fails_is_the_reason_in_every_combination() {
     let checks = [
-        (Check::Engine, "not in this build"),
         (Check::Driver, "not usable: no CUDA driver: no file"),
         (Check::Kernel, "not usable under WSL"),
         (Check::Library, "not installed: no file"),
@@ -182,13 +180,12 @@ fn facts_of_a_machine_become_the_checks_in_their_words() {
         "not usable: no CUDA driver: no library could be loaded: tried /nowhere/libcuda.so.1 (";
     let library = "not installed: no library could be loaded: tried /nowhere/libcufile.so.0 (";
     let found = words(&gpu, &file);
-    assert!(found[1].starts_with(driver), "{}", found[1]);
-    assert!(found[3].starts_with(library), "{}", found[3]);
-    let others: Vec<&str> = [0, 2, 4, 5, 6].map(|place| found[place].as_str()).to_vec();
+    assert!(found[0].starts_with(driver), "{}", found[0]);
+    assert!(found[2].starts_with(library), "{}", found[2]);
+    let others: Vec<&str> = [1, 3, 4, 5].map(|place| found[place].as_str()).to_vec();
     assert_eq!(
         others,
         [
-            "not in this build",
             "not usable under WSL",
             "not usable on a file that is not read past the page cache: it is a FIFO",
             "not usable without the record of udev: /run/udev/data/b8:1: gone",
@@ -198,15 +195,15 @@ fn facts_of_a_machine_become_the_checks_in_their_words() {
 
     // A network file system has no block device, and needs no record of one.
     file.block_device = Fact::absent("nfs4 has no block device of its own");
-    assert_eq!(words(&gpu, &file)[5], "yes");
+    assert_eq!(words(&gpu, &file)[4], "yes");
     gpu.nvidia_fs = Fact::Known("2.20.5".to_owned());
     assert_eq!(
-        words(&gpu, &file)[6],
-        "without a direct path: nvidia-fs 2.20.5 is loaded, and nothing in this build registers the file to try it"
+        words(&gpu, &file)[5],
+        "without a direct path: nvidia-fs 2.20.5 is loaded, and nothing in this version registers the file to try it"
     );
     gpu.nvidia_fs = Fact::absent("not loaded");
     gpu.p2pdma = Support::Yes;
-    assert!(words(&gpu, &file)[6].contains("a GPU offers its memory"));
+    assert!(words(&gpu, &file)[5].contains("a GPU offers its memory"));
     file.direct_opens = Support::Yes;
-    assert_eq!(words(&gpu, &file)[4], "yes");
+    assert_eq!(words(&gpu, &file)[3], "yes");
 }

@@ -40,13 +40,13 @@ pub(crate) fn driver() -> Result<&'static Driver> {
         // A child may go on without devices where its parent had to; what the parent was just loading is lost to both.
         return match OUTCOME.load(Ordering::Acquire).is_null() {
             true => Err(forked()),
-            false => shared_value(&OUTCOME, start)
+            false => shared_value(&OUTCOME, load)
                 .as_ref()
                 .map_err(Error::clone)
                 .and(Err(forked())),
         };
     }
-    shared_value(&OUTCOME, start).as_ref().map_err(Error::clone)
+    shared_value(&OUTCOME, load).as_ref().map_err(Error::clone)
 }
 
 /// The driver, if this process has started it. Nothing is loaded.
@@ -54,6 +54,19 @@ pub(crate) fn started() -> Option<&'static Driver> {
     // Without an owner there is no outcome either, and this process must not become the owner by asking.
     let nobody = OWNER.load(Ordering::Acquire) == 0 || OUTCOME.load(Ordering::Acquire).is_null();
     (!nobody).then(|| driver().ok()).flatten()
+}
+
+/// Loads and starts the driver where nobody has, for those who need no function of it.
+///
+/// # Errors
+/// As for [`driver`].
+pub(crate) fn start() -> Result<()> {
+    driver().map(drop)
+}
+
+/// Whether this process has started the driver. Nothing is loaded.
+pub(crate) fn is_started() -> bool {
+    started().is_some()
 }
 
 /// Whether this process is the one that the driver belongs to; it is if nobody was before.
@@ -74,7 +87,7 @@ fn forked() -> Error {
     Error::new(ErrorKind::Forked, Op::Inspect, why)
 }
 
-fn start() -> Result<Driver> {
+fn load() -> Result<Driver> {
     let candidates = match Config::current().cuda_library()? {
         Some(path) => Candidates::only(path),
         None => Candidates::cuda(),

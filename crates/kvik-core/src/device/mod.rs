@@ -38,9 +38,10 @@ mod stream;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use context::{Context, Entered};
+pub(crate) use driver::{is_started, start};
 pub(crate) use mark::Mark;
 pub use pinned_buffer::PinnedBuffer;
-pub(crate) use pointer::{Space, locate};
+pub(crate) use pointer::{Space, allocation_start, locate};
 pub use raw_stream::RawStream;
 pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};

@@ -80,6 +80,22 @@ pub(crate) fn locate(address: u64, len: usize) -> Result<Located> {
     })
 }
 
+/// Where the allocation around an address of a device starts; where the driver does not tell, it is the address.
+///
+/// # Errors
+/// `Device` if the driver fails.
+pub(crate) fn allocation_start(address: u64) -> Result<u64> {
+    let asked = [PointerAttribute::RANGE_START_ADDR];
+    let cuda = driver()?.cuda();
+    let [start] = cuda
+        .pointer_get_attributes(asked, DevicePtr::new(address))
+        .map_err(|status| failed(Op::Inspect, "cuPointerGetAttributes", status))?;
+    Ok(match start {
+        0 => address,
+        start => start.min(address),
+    })
+}
+
 fn on_host(address: u64) -> Located {
     Located {
         space: Space::Host,

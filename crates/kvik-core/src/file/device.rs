@@ -6,6 +6,7 @@ use kvik_config::Config;
 use kvik_stats::{Direction, Memory, Span};
 
 use super::FileHandle;
+use crate::corridor::CuFileWay;
 use crate::engine::staged::Once;
 use crate::error::{Error, Op, Result};
 use crate::options::{ReadOptions, WriteOptions};
@@ -20,7 +21,8 @@ impl FileHandle {
         options: &ReadOptions,
     ) -> Result<usize> {
         let (len, slab) = (target.len(), self.bounce_buffer_size()?);
-        let Some(spot) = target.spot().filter(|_| Once::fits(slab, len)) else {
+        let once = !self.is_for_cufile(len)?;
+        let Some(spot) = target.spot().filter(|_| once && Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.read(&mut target, offset);
         };
         // Before anything is held or entered: whoever listens may do anything, and read, too.
@@ -40,7 +42,8 @@ impl FileHandle {
         options: &WriteOptions,
     ) -> Result<usize> {
         let (len, slab) = (source.len(), self.bounce_buffer_size()?);
-        let Some(spot) = source.spot().filter(|_| Once::fits(slab, len)) else {
+        let once = !self.is_for_cufile(len)?;
+        let Some(spot) = source.spot().filter(|_| once && Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.write(source, offset);
         };
         // As in `read_to_device`.
@@ -50,6 +53,23 @@ impl FileHandle {
             Err(error) => (0, Some(error)),
         };
         self.end_on_device(span, Op::Write, offset..offset + len as u64, moved, error)
+    }
+
+    /// How cuFile moves bytes of this file, if it is to.
+    pub(super) fn cufile(&self, config: &Config) -> Result<Option<CuFileWay>> {
+        let Some(file) = &self.0.cufile else {
+            return Ok(None);
+        };
+        Ok(Some(file.way(config.gds_threshold()?.bytes())))
+    }
+
+    fn is_for_cufile(&self, len: usize) -> Result<bool> {
+        if self.0.cufile.is_none() {
+            return Ok(false);
+        }
+        let config = self.0.config.clone().unwrap_or_else(Config::current);
+        let way = self.cufile(&config)?;
+        Ok(way.is_some_and(|way| way.takes(len as u64)))
     }
 
     fn bounce_buffer_size(&self) -> Result<u64> {

@@ -126,6 +126,7 @@ pub(crate) fn call(engine: Scripted, threads: usize, task_size: u64) -> Call {
     let engine: Arc<dyn Engine> = Arc::new(engine);
     Call {
         for_device: Arc::clone(&engine),
+        cufile: None,
         bounce_buffer_size: 16 << 20,
         engine,
         pool: ThreadPool::new("test"),

@@ -79,11 +79,6 @@ pub(super) fn of_cufile(
     if !driver.is_some_and(|check| check.outcome.is_yes()) {
         return Vec::new();
     }
-    let built = |check: &CuFileCheck| check.check == Check::Engine && check.outcome.is_yes();
-    let cufile = match checks.iter().any(built) {
-        true => "cuFile is",
-        false => "cuFile, which a later version will use, is",
-    };
     let mut findings = Vec::new();
     if let (None, Some(why)) = (file, machine.udev.why_not()) {
         findings.push(Finding::note(
@@ -96,7 +91,7 @@ pub(super) fn of_cufile(
         let named = file.is_some() || !matches!(check.check, Check::DirectIo | Check::Udev);
         let why = check.outcome.why_not().filter(|_| named)?;
         let advice = advice(check.check, file)?;
-        Some(Finding::note(format!("{cufile} {why}"), advice))
+        Some(Finding::note(format!("cuFile is {why}"), advice))
     }));
     findings
 }

@@ -136,15 +136,15 @@ fn every_check_of_cufile_that_fails_has_its_next_step() {
     }
     check(
         &of_cufile(&checks, &machine, Some(&file)),
-        "  note    cuFile, which a later version will use, is not usable under WSL
+        "  note    cuFile is not usable under WSL
           -> nothing to do: under WSL device memory is reached through host memory
-  note    cuFile, which a later version will use, is not installed: no file
+  note    cuFile is not installed: no file
           -> install libcufile (of the CUDA toolkit, or the wheel nvidia-cufile), or name the file: setting cufile_library
-  note    cuFile, which a later version will use, is not usable on a file that is not read past the page cache: EINVAL
+  note    cuFile is not usable on a file that is not read past the page cache: EINVAL
           -> keep data.bin on ext4 or xfs on a local disk
-  note    cuFile, which a later version will use, is not usable without the record of udev: /run/udev/data/b8:1: gone
+  note    cuFile is not usable without the record of udev: /run/udev/data/b8:1: gone
           -> run udevd, or give the container /run/udev; else as root write that file: printf 'I:1\\nE:ID_FS_TYPE=xfs\\nE:ID_FS_USAGE=filesystem\\nE:ID_FS_VERSION=1.0\\nG:systemd\\n'
-  note    cuFile, which a later version will use, is without a direct path: the kernel module nvidia-fs is not loaded, and no GPU offers its memory
+  note    cuFile is without a direct path: the kernel module nvidia-fs is not loaded, and no GPU offers its memory
           -> as root: modprobe nvidia-fs; or, with the open kernel module and Linux 6.2, let the GPU offer its memory: options nvidia NVreg_RegistryDwords=\"RMForceStaticBar1=1;RmForceDisableIomapWC=1;\" in /etc/modprobe.d
 ",
     );

@@ -59,6 +59,7 @@ pub(super) fn engines(path: &Path) -> [Arc<dyn Engine>; 2] {
 pub(super) fn call(engine: Arc<dyn Engine>, threads: usize, task_size: u64) -> Call {
     Call {
         for_device: Arc::clone(&engine),
+        cufile: None,
         bounce_buffer_size: 16 << 20,
         engine,
         pool: ThreadPool::new("uring"),

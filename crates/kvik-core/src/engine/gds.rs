@@ -1,0 +1,200 @@
+//! The engine for memory of a device by cuFile: one call moves a task between the file and the device.
+//!
+//! cuFile's calls are not ordered with any stream. A lane waits, on the host, for what was queued on the default stream and on
+//! streams that the caller names when the call began; what is queued after the call comes after it anyway.
+
+use std::sync::Arc;
+
+use kvik_stats::{Backend, Direction, names};
+use kvik_sys::{CuFileFailure, DevicePtr};
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+use std::os::fd::AsFd;
+
+use super::{Completion, Engine, Lane, posix};
+use crate::corridor::{DeviceWindow, Task, Window};
+use crate::device::{self, Context, Entered, Mark, RawStream, Spot};
+use crate::error::{Error, ErrorKind, Op, Result};
+use crate::gds::RegisteredFile;
+
+/// Reads and writes of one file for memory in one context.
+pub(crate) struct Gds {
+    file: Arc<RegisteredFile>,
+    context: Context,
+    before: Vec<Mark>,
+}
+
+impl Gds {
+    /// All `spots`, of which there is one at least, are in one context.
+    ///
+    /// # Errors
+    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `Device` if the driver fails.
+    pub(crate) fn new(file: Arc<RegisteredFile>, spots: &[Spot]) -> Result<Gds> {
+        let context = spots[0].context;
+        spots.iter().try_for_each(Spot::check)?;
+        let entered = context.enter()?;
+        let named = spots.iter().flat_map(|spot| spot.streams).flatten();
+        let mut before = Vec::new();
+        for stream in named.chain([RawStream::DEFAULT]) {
+            before.extend(stream.queue(context)?);
+        }
+        drop(entered);
+        Ok(Gds {
+            file,
+            context,
+            before,
+        })
+    }
+
+    /// Moves the bytes of a window from or to `offset`; returns how many, and what stopped it. A read that is short without an
+    /// error met the end of the file.
+    fn transfer(&self, window: &DeviceWindow<'_>, offset: u64) -> (usize, Option<Error>) {
+        let op = match window.direction() {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+        };
+        let base = match device::allocation_start(window.address()) {
+            Ok(base) => base,
+            Err(error) => return (0, Some(error)),
+        };
+        let mut moved = 0;
+        while moved < window.len() {
+            let left = window.len() - moved;
+            match self.call(window, base, offset, moved) {
+                Ok(0) if op == Op::Read => break,
+                Ok(0) => {
+                    let why = "the file takes no more bytes, without saying why";
+                    return (moved, Some(Error::new(ErrorKind::Io, op, why)));
+                }
+                Ok(count) if count > left => {
+                    let why = format!("cuFile moved {count} bytes where {left} were asked for");
+                    return (moved, Some(Error::new(ErrorKind::Internal, op, why)));
+                }
+                Ok(count) => {
+                    moved += count;
+                    if count < left {
+                        names::IO_SHORT.increment();
+                    }
+                }
+                Err(failure) => {
+                    if let Err(error) = self.retry(op, failure) {
+                        return (moved, Some(error));
+                    }
+                }
+            }
+        }
+        (moved, None)
+    }
+
+    /// One call for what is left behind the first `moved` bytes.
+    fn call(
+        &self,
+        window: &DeviceWindow<'_>,
+        base: u64,
+        offset: u64,
+        moved: usize,
+    ) -> Result<usize, CuFileFailure> {
+        let too_large = |_| CuFileFailure::System(Some(libc::EOVERFLOW));
+        let left = window.len() - moved;
+        let at = i64::try_from(offset + moved as u64).map_err(too_large)?;
+        let behind = i64::try_from(window.address() - base + moved as u64).map_err(too_large)?;
+        let (cufile, handle) = (self.file.cufile(), self.file.handle());
+        let base = DevicePtr::new(base);
+        match window.direction() {
+            Direction::Read => {
+                // SAFETY: the file stays registered while we have it. The window is memory of the device, lent to this lane
+                // exclusively, of which `left` bytes are behind the first `moved`.
+                unsafe { cufile.read(handle, base, left, at, behind) }
+            }
+            Direction::Write => {
+                // SAFETY: as above; nobody writes to the window meanwhile.
+                unsafe { cufile.write(handle, base, left, at, behind) }
+            }
+        }
+    }
+
+    /// Whether a call that failed is to be made again; the error if not.
+    fn retry(&self, op: Op, failure: CuFileFailure) -> Result<()> {
+        let (ready, call) = match op {
+            Op::Read => (PollFlags::POLLIN, "cuFileRead"),
+            _ => (PollFlags::POLLOUT, "cuFileWrite"),
+        };
+        match failure {
+            CuFileFailure::System(Some(code)) => {
+                posix::retry(self.file.as_fd(), Errno::from_raw(code), ready)
+                    .map_err(|errno| Error::os(op, errno))
+            }
+            CuFileFailure::System(None) => {
+                Err(Error::new(ErrorKind::Io, op, format!("{call}: {failure}")).because(failure))
+            }
+            CuFileFailure::Status(_) => {
+                let why = format!("{call}: {failure}");
+                Err(Error::new(ErrorKind::Device, op, why).because(failure))
+            }
+        }
+    }
+}
+
+impl Engine for Gds {
+    fn backend(&self) -> Backend {
+        Backend::Gds
+    }
+
+    fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
+        let entered = self.context.enter()?;
+        self.before.iter().try_for_each(Mark::wait)?;
+        Ok(Box::new(GdsLane {
+            engine: self,
+            finished: None,
+            _entered: entered,
+        }))
+    }
+}
+
+/// A lane with room for one task, which is finished when `start` returns.
+struct GdsLane<'w> {
+    engine: &'w Gds,
+    finished: Option<Completion<'w>>,
+    _entered: Entered,
+}
+
+impl<'w> Lane<'w> for GdsLane<'w> {
+    fn room(&self) -> usize {
+        1 - self.in_flight()
+    }
+
+    fn in_flight(&self) -> usize {
+        usize::from(self.finished.is_some())
+    }
+
+    fn finished(&self) -> usize {
+        self.in_flight()
+    }
+
+    fn start(&mut self, task: Task, window: Window<'w>) {
+        let (window, moved, error) = match window {
+            Window::Device(mut window) => {
+                let (moved, error) = self.engine.transfer(&window, task.range.start);
+                if window.direction() == Direction::Read {
+                    window.fill_to(moved);
+                }
+                (Window::Device(window), moved, error)
+            }
+            window => {
+                let why = "the engine for memory of a device was given memory of the host";
+                let error = Error::new(ErrorKind::Internal, Op::Start, why);
+                (window, 0, Some(error))
+            }
+        };
+        self.finished = Some(Completion {
+            task,
+            window,
+            moved,
+            error,
+        });
+    }
+
+    fn poll(&mut self, done: &mut Vec<Completion<'w>>) {
+        done.extend(self.finished.take());
+    }
+}

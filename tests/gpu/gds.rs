@@ -1,0 +1,122 @@
+//! cuFile: the real one in its compatible mode, at least, where the device is real.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use kvik::{ByteSize, CompatMode, Config, FileHandle, Layer, stats};
+use kvik_tests::gpu::{Gpu, Kind, Memory, Stream};
+use kvik_tests::need;
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+use tempfile::TempDir;
+
+const LEN: usize = 3_000_000;
+
+/// A file, and a handle on it whose device transfers all go by cuFile.
+fn setup(name: &str) -> (Gpu, TempDir, FileHandle) {
+    let gpu = need::gpu();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), name, 1, LEN);
+    need::cufile(&gpu, &path);
+    let settings = Layer::new()
+        .num_threads(4)
+        .task_size(ByteSize::kib(256))
+        .gds_threshold(ByteSize::new(0));
+    let options = FileHandle::options().read(true).write(true);
+    let handle = options
+        .compat(CompatMode::Off)
+        .open_with(&path, &Config::resolve([settings]).unwrap())
+        .unwrap();
+    (gpu, folder, handle)
+}
+
+#[test]
+fn cufile_moves_the_bytes_of_every_offset_length_and_address() {
+    let (gpu, _folder, handle) = setup("both");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN + 100);
+    let mut truth = pattern(1, 0, LEN);
+    for len in [1, 511, 4096, 4097, 65_536, 1_000_001] {
+        for (offset, at) in [(0, 0), (1, 0), (4096, 1), (5000, 64), (LEN - len, 99)] {
+            memory.set(UNTOUCHED);
+            let target = memory.target(at..at + len);
+            handle.read_exact_at(target, offset as u64).unwrap();
+            let bytes = memory.bytes();
+            assert_all(&bytes[..at], UNTOUCHED);
+            assert_same(&bytes[at..at + len], &truth[offset..offset + len]);
+            assert_all(&bytes[at + len..], UNTOUCHED);
+            // And back, elsewhere.
+            let to = (offset + 8191) % (LEN - len + 1);
+            let source = memory.source(at..at + len);
+            handle.write_all_at(source, to as u64).unwrap();
+            truth.copy_within(offset..offset + len, to);
+            assert_same(&fs::read(handle.path()).unwrap(), &truth);
+        }
+    }
+}
+
+#[test]
+fn cufile_reads_up_to_the_end_of_the_file_and_unsplit_too() {
+    let (gpu, _folder, handle) = setup("end");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    memory.set(UNTOUCHED);
+    let count = handle.read_at(memory.target(0..LEN), 1_000_003).unwrap();
+    assert_eq!(count, LEN - 1_000_003);
+    let bytes = memory.bytes();
+    assert_same(&bytes[..count], &pattern(1, 1_000_003, count));
+    assert_all(&bytes[count..], UNTOUCHED);
+    assert_eq!(handle.read_at(memory.target(0..9), LEN as u64).unwrap(), 0);
+    let count = handle.read_unsplit(memory.target(0..LEN), 7).unwrap();
+    assert_same(&memory.bytes()[..count], &pattern(1, 7, LEN - 7));
+}
+
+#[test]
+fn cufile_waits_for_what_was_queued_before_and_serves_many_threads() {
+    let (gpu, _folder, handle) = setup("threads");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let stream = Stream::new(&gpu, 0);
+    drop(stream.hold_before(&memory, 7));
+    let target = memory.target(0..LEN).behind(stream.raw());
+    handle.read_exact_at(target, 0).unwrap();
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    thread::scope(|scope| {
+        for number in 0..8_u64 {
+            let (gpu, handle) = (&gpu, &handle);
+            scope.spawn(move || {
+                let mut memory = Memory::new(gpu, 0, Kind::Plain, 500_000);
+                let offset = number * 100_001;
+                handle
+                    .read_exact_at(memory.target(0..500_000), offset)
+                    .unwrap();
+                assert_same(&memory.bytes(), &pattern(1, offset, 500_000));
+            });
+        }
+    });
+}
+
+#[test]
+fn statistics_tell_what_went_by_cufile() {
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<(stats::Backend, u64)>>);
+    impl stats::Listener for Seen {
+        fn started(&self, _: &stats::Operation) {}
+
+        fn finished(&self, operation: &stats::Operation, outcome: &stats::Outcome) {
+            let seen = (operation.backend, outcome.bytes);
+            self.0.lock().unwrap().push(seen);
+        }
+    }
+    let (gpu, _folder, handle) = setup("counted");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let seen = Arc::new(Seen::default());
+    let listening = stats::listen(Arc::clone(&seen) as Arc<dyn stats::Listener>);
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    handle.write_all_at(memory.source(0..10), 0).unwrap();
+    handle.read_exact_at(&mut [0; 10], 0).unwrap();
+    drop(listening);
+    let expected = [
+        (stats::Backend::Gds, LEN as u64),
+        (stats::Backend::Gds, 10),
+        (stats::Backend::Posix, 10),
+    ];
+    assert_eq!(*seen.0.lock().unwrap(), expected);
+}
