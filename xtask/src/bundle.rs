@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn the_script_names_what_it_can_do() {
         for word in [
-            "test", "bench", "exits", "memcheck", "compat", "udev", "all",
+            "test", "gds", "bench", "exits", "memcheck", "compat", "udev", "all",
         ] {
             assert!(SCRIPT.contains(&format!("\n{word})")), "{word}");
             assert!(SCRIPT.contains(&format!("\n#   run.sh {word}")), "{word}");

@@ -6,6 +6,7 @@
 #   run.sh memcheck [FILTER]  the tests of this name, `memory::` unless told, under compute-sanitizer
 #   run.sh compat             the tests by both modes of compatibility; then with no device to be seen
 #   run.sh udev               as root: the record that cuFile wants of the disk under the temporary folder
+#   run.sh gds                the tests of cuFile, which want that record
 #   run.sh copy               a file to the device and back to a file, by the command
 #   run.sh bench [ARGUMENTS]  `kvik bench gpu`, beside KvikIO where this Python has CuPy
 #   run.sh all                all of these, and `N passed, N failed` of the steps
@@ -86,8 +87,13 @@ ends_with() {
 }
 
 tests() {
-    run_tests test "$@"
+    run_tests test --skip gds:: "$@"
     verdict test
+}
+
+gds() {
+    run_tests gds gds::
+    verdict gds
 }
 
 exits() {
@@ -144,7 +150,7 @@ compat() {
     failed_in_all=0
     for mode in AUTO ON; do
         export KVIK_COMPAT_MODE=$mode
-        run_tests compat
+        run_tests compat --skip gds::
         unset KVIK_COMPAT_MODE
         verdict "compat $mode"
         passed_in_all=$((passed_in_all + passed))
@@ -219,7 +225,7 @@ bench() {
 all() {
     steps_passed=0
     steps_failed=0
-    for step in udev tests exits memcheck compat copy bench; do
+    for step in udev tests gds exits memcheck compat copy bench; do
         echo "== $step"
         if "$step"; then
             steps_passed=$((steps_passed + 1))
@@ -238,6 +244,10 @@ case $step in
 test)
     begin
     tests "$@"
+    ;;
+gds)
+    begin
+    gds
     ;;
 exits)
     begin
@@ -268,7 +278,7 @@ all)
     all
     ;;
 *)
-    sed -n 's/^# \{0,1\}//; 2,13p' "$0"
+    sed -n 's/^# \{0,1\}//; 2,14p' "$0"
     exit 2
     ;;
 esac
