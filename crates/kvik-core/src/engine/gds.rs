@@ -9,12 +9,14 @@ use kvik_stats::{Backend, Direction, names};
 use kvik_sys::{CuFileFailure, DevicePtr};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
+use nix::sys::stat::{SFlag, fstat};
 use std::os::fd::AsFd;
 
 use super::{Completion, Engine, Lane, posix};
 use crate::corridor::{DeviceWindow, Task, Window};
 use crate::device::{self, Context, Entered, Mark, RawStream, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::file_ref::file_type;
 use crate::gds::RegisteredFile;
 
 /// Reads and writes of one file for memory in one context.
@@ -59,8 +61,12 @@ impl Gds {
         };
         let mut moved = 0;
         while moved < window.len() {
-            let left = window.len() - moved;
-            match self.call(window, base, offset, moved) {
+            let left = match self.left(window, offset, moved) {
+                Ok(0) => break,
+                Ok(left) => left,
+                Err(errno) => return (moved, Some(Error::os(op, errno))),
+            };
+            match self.call(window, base, offset, moved, left) {
                 Ok(0) if op == Op::Read => break,
                 Ok(0) => {
                     let why = "the file takes no more bytes, without saying why";
@@ -86,16 +92,31 @@ impl Gds {
         (moved, None)
     }
 
-    /// One call for what is left behind the first `moved` bytes.
+    /// How many bytes behind the first `moved` are to be asked for: of a read, none beyond the end of the file, since cuFile
+    /// fills what it is asked for with zeros there (seen with 1.15 in its compatible mode).
+    fn left(&self, window: &DeviceWindow<'_>, offset: u64, moved: usize) -> Result<usize, Errno> {
+        let left = window.len() - moved;
+        if window.direction() == Direction::Write {
+            return Ok(left);
+        }
+        let stat = fstat(self.file.as_fd())?;
+        if file_type(&stat) != SFlag::S_IFREG {
+            return Ok(left);
+        }
+        let there = (stat.st_size as u64).saturating_sub(offset + moved as u64);
+        Ok(usize::try_from(there).map_or(left, |there| left.min(there)))
+    }
+
+    /// One call for the next `left` bytes behind the first `moved`.
     fn call(
         &self,
         window: &DeviceWindow<'_>,
         base: u64,
         offset: u64,
         moved: usize,
+        left: usize,
     ) -> Result<usize, CuFileFailure> {
         let too_large = |_| CuFileFailure::System(Some(libc::EOVERFLOW));
-        let left = window.len() - moved;
         let at = i64::try_from(offset + moved as u64).map_err(too_large)?;
         let behind = i64::try_from(window.address() - base + moved as u64).map_err(too_large)?;
         let (cufile, handle) = (self.file.cufile(), self.file.handle());

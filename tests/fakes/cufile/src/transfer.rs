@@ -147,7 +147,14 @@ impl Transfer {
                 Way::Write => unsafe { libc::pwrite(fd, at as *const _, left, offset) },
             };
             match usize::try_from(count) {
-                Ok(0) => break,
+                Ok(0) => {
+                    if matches!(self.way, Way::Read) {
+                        // As the real one was seen to do with what it was asked for beyond the end.
+                        // SAFETY: as for the read.
+                        unsafe { std::ptr::write_bytes(at as *mut u8, 0, left) };
+                    }
+                    break;
+                }
                 Ok(count) => done += count,
                 // The errno is the answer, as it is for the call beneath.
                 Err(_) => return -1,
