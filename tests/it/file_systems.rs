@@ -8,12 +8,14 @@ use kvik::{
     ByteSize, Config, EngineKind, ErrorKind, FileHandle, Layer, ReadAtExt, ReadOptions, Residency,
 };
 use kvik_tests::conformance::{Cached, Files, exam, exam_of_large_tasks};
+use kvik_tests::gpu::{self, Memory};
 use kvik_tests::mounts::{Kind, LoopDevice, Mount};
 use kvik_tests::need;
-use kvik_tests::pattern::{UNTOUCHED, assert_same, file, pattern};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
 use crate::cut;
 use crate::exams::{past_the_page_cache, past_the_page_cache_without_a_ring};
+use crate::gds;
 
 #[test]
 fn local_files_on_xfs_pass_the_exam() {
@@ -291,4 +293,25 @@ fn name_of_file_system(mount: &Mount) -> String {
     let path: &Path = mount.path();
     let probe = kvik::FileProbe::of(&file(path, "probed", 1, 10)).unwrap();
     probe.file_system.known().unwrap().name.clone()
+}
+
+#[test]
+fn a_block_device_read_by_cufile_ends_where_it_ends() {
+    const LEN: usize = 1 << 20;
+    let (device, cuda, cufile) = gds::start();
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let disk = LoopDevice::new(&file(folder.path(), "image", 1, LEN));
+    let handle = gds::open(disk.path(), 1, 4 << 20);
+    let mut memory = Memory::new(&device, 0, gpu::Kind::Plain, 100_000);
+    memory.set(UNTOUCHED);
+    let from = LEN - 50_000;
+    let count = handle
+        .read_at(memory.target(0..100_000), from as u64)
+        .unwrap();
+    assert_eq!(count, 50_000);
+    let bytes = memory.bytes();
+    assert_same(&bytes[..count], &pattern(1, from as u64, count));
+    assert_all(&bytes[count..], UNTOUCHED);
+    drop(handle);
+    gds::assert_at_rest(&cuda, &cufile);
 }

@@ -15,7 +15,7 @@ use kvik_tests::need;
 
 /// Both fakes, chosen; nothing of them is used yet but the driver of CUDA.
 #[track_caller]
-fn start() -> (Gpu, FakeCuda, FakeCuFile) {
+pub(crate) fn start() -> (Gpu, FakeCuda, FakeCuFile) {
     let gpu = need::gpu();
     let (cuda, fake) = (FakeCuda::here(), FakeCuFile::here());
     Config::set_process(Layer::new().cufile_library(Some(cufile()))).unwrap();
@@ -24,7 +24,7 @@ fn start() -> (Gpu, FakeCuda, FakeCuFile) {
 
 /// A handle to read and write by cuFile alone, in tasks of so many bytes.
 #[track_caller]
-fn open(path: &Path, threads: usize, task_size: u64) -> FileHandle {
+pub(crate) fn open(path: &Path, threads: usize, task_size: u64) -> FileHandle {
     let settings = Layer::new()
         .num_threads(threads)
         .task_size(ByteSize::new(task_size))
@@ -46,7 +46,7 @@ fn open_with(path: &Path, settings: Layer) -> FileHandle {
 /// Once all handles are dropped: cuFile knows no file any more, and neither fake saw anything that a correct program would
 /// not do.
 #[track_caller]
-fn assert_at_rest(cuda: &FakeCuda, cufile: &FakeCuFile) {
+pub(crate) fn assert_at_rest(cuda: &FakeCuda, cufile: &FakeCuFile) {
     // A worker lets go of the file when the transfer has ended, which its caller may know before.
     while cufile.files() > 0 {
         std::thread::yield_now();

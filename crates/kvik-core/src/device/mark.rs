@@ -79,8 +79,8 @@ impl Drop for Mark {
     }
 }
 
-// How often a thread looks whether the device has passed a mark before it sleeps. Each look takes some 0.3 us, a copy of
-// 4 KiB some 8 us, waking up some 20 us.
+// How often a thread looks whether the device has passed a mark before it sleeps: long enough for a small copy. On an H200 a
+// look takes some 0.2 us, and a copy of 4 KiB some 7 us.
 const LOOKS: u32 = 64;
 
 static EVENTS: AtomicPtr<Store<Event>> = AtomicPtr::new(ptr::null_mut());

@@ -60,6 +60,23 @@ pub(crate) struct Spot {
     too_many: bool,
 }
 
+/// The context that all `spots`, of which there is one at least, are in, and what transfers there come behind: what is queued
+/// now on the default stream and on the streams that the spots name, as far as it is not done.
+///
+/// # Errors
+/// `Misuse` if one of the streams records a graph, or there are too many; `Device` if the driver fails.
+pub(crate) fn queued_before(spots: &[Spot]) -> Result<(Context, Vec<Mark>)> {
+    let context = spots[0].context;
+    spots.iter().try_for_each(Spot::check)?;
+    let _entered = context.enter()?;
+    let named = spots.iter().flat_map(|spot| spot.streams).flatten();
+    let mut before = Vec::new();
+    for stream in named.chain([RawStream::DEFAULT]) {
+        before.extend(stream.queue(context)?);
+    }
+    Ok((context, before))
+}
+
 impl Spot {
     /// In `context`, behind the stream of the memory itself, if it has one.
     pub(crate) fn new(context: Context, own: Option<RawStream>) -> Spot {

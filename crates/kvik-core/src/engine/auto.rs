@@ -210,7 +210,7 @@ const DISKS: [FsType; 3] = [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC
 // A tmpfs has no storage to read from; of a file on an overlay the kernel does not tell what is cached.
 const LOCAL: [FsType; 2] = [TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
 // The file systems of this machine let one thread at a time write to a file through its pages, and the others spin: with
-// sixteen instead of two, no byte more was written in a second, and each cost eight times the CPU time (docs/src/design.md).
+// sixteen instead of two, no byte more was written in a second, and each cost about seven times the CPU time (docs/src/design.md).
 // The second one prepares what the first is not done with.
 const WRITERS: usize = 2;
 const PREAD: usize = 0;

@@ -3,21 +3,20 @@
 //! cuFile's calls are not ordered with any stream. A lane waits, on the host, for what was queued on the default stream and on
 //! streams that the caller names when the call began; what is queued after the call comes after it anyway.
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use kvik_stats::{Backend, Direction, names};
 use kvik_sys::{CuFileFailure, DevicePtr};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
-use nix::sys::stat::{SFlag, fstat};
-use std::os::fd::AsFd;
 
 use super::{Completion, Engine, Lane, posix};
 use crate::corridor::{DeviceWindow, Task, Window};
-use crate::device::{self, Context, Entered, Mark, RawStream, Spot};
+use crate::device::{self, Context, Entered, Mark, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::file_ref::file_type;
 use crate::gds::RegisteredFile;
+use crate::open;
 
 /// Reads and writes of one file for memory in one context.
 pub(crate) struct Gds {
@@ -30,17 +29,9 @@ impl Gds {
     /// All `spots`, of which there is one at least, are in one context.
     ///
     /// # Errors
-    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `Device` if the driver fails.
+    /// As for [`device::queued_before`].
     pub(crate) fn new(file: Arc<RegisteredFile>, spots: &[Spot]) -> Result<Gds> {
-        let context = spots[0].context;
-        spots.iter().try_for_each(Spot::check)?;
-        let entered = context.enter()?;
-        let named = spots.iter().flat_map(|spot| spot.streams).flatten();
-        let mut before = Vec::new();
-        for stream in named.chain([RawStream::DEFAULT]) {
-            before.extend(stream.queue(context)?);
-        }
-        drop(entered);
+        let (context, before) = device::queued_before(spots)?;
         Ok(Gds {
             file,
             context,
@@ -64,7 +55,7 @@ impl Gds {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
                 Ok(left) => left,
-                Err(errno) => return (moved, Some(Error::os(op, errno))),
+                Err(error) => return (moved, Some(error)),
             };
             match self.call(window, base, offset, moved, left) {
                 Ok(0) if op == Op::Read => break,
@@ -92,18 +83,14 @@ impl Gds {
         (moved, None)
     }
 
-    /// How many bytes behind the first `moved` are to be asked for: of a read, none beyond the end of the file, since cuFile
-    /// fills what it is asked for with zeros there (seen with 1.15 in its compatible mode).
-    fn left(&self, window: &DeviceWindow<'_>, offset: u64, moved: usize) -> Result<usize, Errno> {
+    /// How many bytes behind the first `moved` are to be asked for: of a read, none beyond the end of the file or device, since
+    /// cuFile fills what it is asked for with zeros there (seen with 1.15 in its compatible mode).
+    fn left(&self, window: &DeviceWindow<'_>, offset: u64, moved: usize) -> Result<usize> {
         let left = window.len() - moved;
         if window.direction() == Direction::Write {
             return Ok(left);
         }
-        let stat = fstat(self.file.as_fd())?;
-        if file_type(&stat) != SFlag::S_IFREG {
-            return Ok(left);
-        }
-        let there = (stat.st_size as u64).saturating_sub(offset + moved as u64);
+        let there = open::size(self.file.file())?.saturating_sub(offset + moved as u64);
         Ok(usize::try_from(there).map_or(left, |there| left.min(there)))
     }
 
@@ -202,9 +189,8 @@ impl<'w> Lane<'w> for GdsLane<'w> {
                 (Window::Device(window), moved, error)
             }
             window => {
-                let why = "the engine for memory of a device was given memory of the host";
-                let error = Error::new(ErrorKind::Internal, Op::Start, why);
-                (window, 0, Some(error))
+                self.finished = Some(Completion::not_on_device(task, window));
+                return;
             }
         };
         self.finished = Some(Completion {

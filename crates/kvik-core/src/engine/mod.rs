@@ -174,6 +174,17 @@ pub struct Completion<'w> {
 }
 
 impl<'w> Completion<'w> {
+    /// The answer of an engine for memory of a device to a window of the host. Doors do not hand it one.
+    pub(crate) fn not_on_device(task: Task, window: Window<'w>) -> Completion<'w> {
+        let why = "the engine for memory of a device was given memory of the host";
+        Completion {
+            task,
+            window,
+            moved: 0,
+            error: Some(Error::new(ErrorKind::Internal, Op::Start, why)),
+        }
+    }
+
     /// The answer of an engine that moves bytes of the host's memory alone to a window of a device. Doors do not hand it
     /// one.
     pub(crate) fn not_on_host(task: Task, window: DeviceWindow<'w>) -> Completion<'w> {

@@ -119,6 +119,10 @@ impl RegisteredFile {
     pub(crate) fn cufile(&self) -> &CuFile {
         &self.cufile
     }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
 }
 
 impl AsFd for RegisteredFile {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use kvik_stats::Backend;
 
 use super::{Engine, Lane};
-use crate::device::{Context, Mark, RawStream, Spot};
+use crate::device::{self, Context, Mark, Spot};
 use crate::error::Result;
 use lane::StagedLane;
 pub(crate) use once::Once;
@@ -41,22 +41,14 @@ impl Staged {
     /// task will be longer than `longest`. All `spots`, of which there is one at least, are in one context.
     ///
     /// # Errors
-    /// `Misuse` if one of the streams to wait for records a graph, or there are too many; `Device` if the driver fails.
+    /// As for [`device::queued_before`].
     pub(crate) fn new(
         host: Arc<dyn Engine>,
         spots: &[Spot],
         bounce_buffer_size: u64,
         longest: u64,
     ) -> Result<Staged> {
-        let context = spots[0].context;
-        spots.iter().try_for_each(Spot::check)?;
-        let entered = context.enter()?;
-        let named = spots.iter().flat_map(|spot| spot.streams).flatten();
-        let mut before = Vec::new();
-        for stream in named.chain([RawStream::DEFAULT]) {
-            before.extend(stream.queue(context)?);
-        }
-        drop(entered);
+        let (context, before) = device::queued_before(spots)?;
         let sizes = Sizes::of(bounce_buffer_size);
         Ok(Staged {
             host,
