@@ -195,6 +195,18 @@ fn ranges_beyond_the_largest_offset_are_refused() {
     }
 }
 
+/// Drops the pages of a file until none is left: the kernel passes over those that somebody is busy with at the moment, writing
+/// back for instance.
+pub(crate) fn make_cold(file: &File) {
+    loop {
+        drop_file_page_cache(file, 0, 0, true).unwrap();
+        if page_cache_info(file, 0, 0).unwrap().resident_pages == 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Runs `body` on a thread of its own that, if this process is root, is another user. The system call is made directly because, unlike
 /// the C library's function of the same name, it changes the calling thread only.
 #[expect(clippy::disallowed_methods, reason = "the thread becomes another user")]

@@ -3,8 +3,8 @@
 use std::os::unix::fs::FileExt;
 
 use super::*;
-use crate::page_cache::tests::as_another_user;
-use crate::page_cache::{drop_file_page_cache, page_cache_info};
+use crate::page_cache::page_cache_info;
+use crate::page_cache::tests::{as_another_user, make_cold};
 
 const PAGE: u64 = 4096;
 const PAGES: u64 = 1024;
@@ -30,7 +30,7 @@ fn the_count_tells_hot_cold_and_mixed() {
     let cached = CachedPages::new(Arc::clone(&file));
     let all = 0..PAGES * PAGE;
     assert_eq!(cached.residency(all.clone()), Residency::Hot);
-    drop_file_page_cache(&*file, 0, 0, true).unwrap();
+    make_cold(&file);
     assert_eq!(cached.residency(all.clone()), Residency::Cold);
     warm(&file, 0..PAGES / 2);
     assert_eq!(cached.residency(all.clone()), Residency::Mixed);
@@ -48,7 +48,7 @@ fn tries_tell_the_same_and_fetch_no_more_than_they_try() {
     let sampler = Sampler::of(&file).unwrap();
     let look = || sampler.look(0, PAGES, PAGE).unwrap().residency();
     assert_eq!(look(), Residency::Hot);
-    drop_file_page_cache(&*file, 0, 0, true).unwrap();
+    make_cold(&file);
     for tries in 1..=10 {
         assert_eq!(look(), Residency::Cold);
         // The fetched page is in the cache as soon as the read is under way.
@@ -86,7 +86,7 @@ fn files_of_others_are_sampled_and_never_called_hot_when_they_are_cold() {
         cached.sampler.get().is_some() || os::cachestat_of_nothing() != Errno::EBADF,
         "this kernel counts the pages of others; then there is nothing to be sampled"
     );
-    drop_file_page_cache(&*theirs, 0, 0, false).unwrap();
+    make_cold(&theirs);
     assert_eq!(look(), Residency::Cold);
 }
 

@@ -215,7 +215,7 @@ mod tests {
 
     use super::super::direct::{DirectFile, Wish};
     use super::*;
-    use crate::page_cache::drop_file_page_cache;
+    use crate::page_cache::tests::make_cold;
     use crate::target::filling;
     use std::os::unix::fs::FileExt;
 
@@ -232,7 +232,7 @@ mod tests {
         let cached = CachedPages::new(Arc::clone(&file));
         for (way, expected) in [(Way::Past, Residency::Cold), (Way::Through, Residency::Hot)] {
             for (offset, shift) in [(0, 0), (1, 16), (4096, 512), (513, 1000)] {
-                drop_file_page_cache(&*file, 0, 0, true).unwrap();
+                make_cold(&file);
                 let mut bytes = vec![0xee; content.len() + 1100];
                 let mut window = filling(&mut bytes[shift..]);
                 cold.go(way, &file, &mut window, offset).unwrap();
@@ -303,7 +303,7 @@ mod tests {
         assert!(cold.is_read_ahead(4096, &cached), "the file ends before");
         file.write_all_at(&[1; 4096], 4096 + FAR).unwrap();
         assert!(!cold.is_read_ahead(4096, &cached), "it was just written");
-        drop_file_page_cache(&*file, 0, 0, true).unwrap();
+        make_cold(&file);
         assert!(cold.is_read_ahead(4096, &cached), "nothing is cached there");
         assert!(!cold.is_read_ahead(0, &cached), "it lies in front");
     }
