@@ -15,9 +15,10 @@ use std::time::Instant;
 
 use kvik_stats::{Direction, Start};
 
+use crate::batch::Entries;
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::device::Spot;
-use crate::engine::gds::Gds;
+use crate::engine::gds::{Gds, GdsBatch};
 use crate::engine::staged::Staged;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::memory::Memory;
@@ -123,6 +124,32 @@ impl Call {
         self.submit(Direction::Write, buffer, memory, spot, offset)
     }
 
+    /// Plans to move entries of a batch, none of them empty, whose memory is in one place; `layout` makes theirs of the ranges.
+    /// Returns the transfer, and how many threads it has use for.
+    ///
+    /// # Errors
+    /// What is wrong with all of them.
+    pub(crate) fn entries(
+        &self,
+        direction: Direction,
+        pieces: impl ExactSizeIterator<Item = (u64, Memory)> + Clone,
+        spot: Option<Spot>,
+        gap: u64,
+        layout: impl FnOnce(Ranges) -> Entries,
+    ) -> Result<(Arc<Transfer<Entries>>, usize)> {
+        let longest = pieces.clone().map(|(_, memory)| memory.len()).max();
+        let longest = longest.unwrap_or(0);
+        let task = self.task_size.min(longest as u64);
+        let way = self.way_for_many(spot.as_slice(), task, longest, pieces.len());
+        let way = self.checked(direction, way)?;
+        let size = pieces.clone().map(|(_, memory)| memory.len() as u64).sum();
+        let ranges = self.plan_ranges(direction, pieces, gap, &way);
+        let ranges = self.checked(direction, ranges)?;
+        let threads = self.threads_for(direction, &way);
+        let order = self.order(direction, ranges.hull().start, size, way);
+        Ok((Transfer::new(order, layout(ranges), None), threads))
+    }
+
     fn run(
         &self,
         direction: Direction,
@@ -185,6 +212,20 @@ impl Call {
         })
     }
 
+    /// The same for as many pieces at once as `count` says: cuFile takes them many at a time, where it can.
+    fn way_for_many(&self, spots: &[Spot], longest: u64, len: usize, count: usize) -> Result<Way> {
+        if let Some(cufile) = self.cufile.as_ref().filter(|way| way.takes(len as u64))
+            && !spots.is_empty()
+            && count > 1
+        {
+            return Ok(Way {
+                engine: GdsBatch::over(Gds::new(cufile.registered()?, spots)?),
+                memory: kvik_stats::Memory::Device,
+            });
+        }
+        self.way(spots, longest, len)
+    }
+
     fn run_ranges(
         &self,
         direction: Direction,
@@ -196,17 +237,8 @@ impl Call {
         let longest = lengths.iter().max().map_or(0, |len| *len);
         let way = self.way(spots, self.task_size.min(longest as u64), longest);
         let way = self.checked(direction, way)?;
-        let limits = Limits {
-            task_size: self.task_size.min(way.engine.largest()),
-            gap,
-            merged: self.task_size.min(MERGED),
-            // What is written to neighbours goes out piece by piece: gathering it first costs as much as it saves.
-            parts: match direction {
-                Direction::Read if way.engine.scatters() => PARTS,
-                _ => 1,
-            },
-        };
-        let planned = Ranges::new(pieces, &limits).and_then(|ranges| {
+        let planned = self.plan_ranges(direction, pieces, gap, &way);
+        let planned = planned.and_then(|ranges| {
             if direction == Direction::Write {
                 ranges.check_apart()?;
             }
@@ -220,6 +252,27 @@ impl Call {
         let transfer = Transfer::new(order, layout, None);
         transfer.run(&self.pool, threads)?;
         Ok(transfer.layout().take_counts())
+    }
+
+    /// How the pieces are cut and put together.
+    fn plan_ranges(
+        &self,
+        direction: Direction,
+        pieces: impl ExactSizeIterator<Item = (u64, Memory)>,
+        gap: u64,
+        way: &Way,
+    ) -> Result<Ranges> {
+        let limits = Limits {
+            task_size: self.task_size.min(way.engine.largest()),
+            gap,
+            merged: self.task_size.min(MERGED),
+            // What is written to neighbours goes out piece by piece: gathering it first costs as much as it saves.
+            parts: match direction {
+                Direction::Read if way.engine.scatters() => PARTS,
+                _ => 1,
+            },
+        };
+        Ranges::new(pieces, &limits)
     }
 
     fn stretch(
@@ -236,10 +289,11 @@ impl Call {
     }
 
     fn threads_for(&self, direction: Direction, way: &Way) -> usize {
-        match direction {
-            Direction::Read => self.threads,
-            Direction::Write => self.threads.min(way.engine.writers().max(1)),
-        }
+        let useful = match direction {
+            Direction::Read => way.engine.readers(),
+            Direction::Write => way.engine.writers(),
+        };
+        self.threads.min(useful.max(1))
     }
 
     /// What was planned, unless it or this call cannot be carried out.

@@ -45,6 +45,7 @@ struct Facts {
     cause: Option<Cause>,
     errno: Option<Errno>,
     refused: bool,
+    abandoned: bool,
 }
 
 impl Error {
@@ -61,6 +62,7 @@ impl Error {
             cause: None,
             errno: None,
             refused: false,
+            abandoned: false,
         }))
     }
 
@@ -86,6 +88,18 @@ impl Error {
     /// Whether it was made by [`refused`](Error::refused): doing the same by another engine makes sense.
     pub(crate) fn is_refusal(&self) -> bool {
         self.0.refused
+    }
+
+    /// The same for memory that somebody outside of this process's reach may touch still: it must stay where it is.
+    #[must_use]
+    pub(crate) fn abandoned(mut self) -> Error {
+        self.0.abandoned = true;
+        self
+    }
+
+    /// Whether it was made by [`abandoned`](Error::abandoned).
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.abandoned
     }
 
     /// The error for an [`io::Error`] of the standard library.

@@ -1,5 +1,6 @@
 //! Door one: [`FileHandle`], a local file read and written in parallel at any offset.
 
+mod batch;
 mod device;
 mod device_route;
 mod ranges;

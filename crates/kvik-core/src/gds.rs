@@ -9,9 +9,11 @@
 
 mod driver;
 mod file;
+mod queue;
 
 pub use file::CuFileWay;
 pub(crate) use file::{CuFileFile, RegisteredFile};
+pub(crate) use queue::RequestQueue;
 
 use crate::error::{Error, ErrorKind, Op};
 

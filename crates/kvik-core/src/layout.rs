@@ -1,7 +1,8 @@
 //! What a transfer moves, as the transfer sees it: tasks, handed out in batches, and what the end of each one means.
 //!
-//! Two layouts there are: a [`Stretch`](crate::stretch::Stretch) is one range of a file and one piece of memory, a
-//! [`Scatter`](crate::scatter::Scatter) is many of both.
+//! Three layouts there are: a [`Stretch`](crate::stretch::Stretch) is one range of a file and one piece of memory, a
+//! [`Scatter`](crate::scatter::Scatter) is many of both, and [`Entries`](crate::batch::Entries) are many, each with an outcome
+//! of its own.
 
 use std::ops::Range;
 
@@ -19,12 +20,12 @@ pub(crate) trait Layout: Send + Sync + 'static {
     /// The numbers of the tasks in batch `number`, which is below [`batches`](Layout::batches). Never empty.
     fn batch(&self, number: usize) -> Range<usize>;
 
-    /// Task `index` with its window.
+    /// Task `index` with its window; `None` if it need not be done any more, and then nobody hears of its end.
     ///
     /// # Safety
     /// It is asked for once, and only until the transfer has settled: the memory is valid for that long, and the windows
     /// of different tasks do not overlap.
-    unsafe fn task(&self, index: usize) -> (Task, Window<'_>);
+    unsafe fn task(&self, index: usize) -> Option<(Task, Window<'_>)>;
 
     /// Whether `window` is the one that belongs to `task`, both as an engine gave them back.
     fn owns(&self, task: &Task, window: &Window<'_>) -> bool;
@@ -40,9 +41,15 @@ pub(crate) trait Layout: Send + Sync + 'static {
 
     /// Closes gaps that a growing file left, at the end and without an error.
     ///
+    /// # Errors
+    /// What it met; or, where tasks failed without stopping the others, what the first of them met.
+    ///
     /// # Safety
     /// No window is left, and the memory is still valid.
     unsafe fn mend(&self, engine: &dyn Engine) -> Result<()>;
+
+    /// Notes that all is over, and why if not all was done. Nobody touches the memory any more.
+    fn settled(&self, _error: Option<&Error>) {}
 
     /// How many bytes were moved, when all work is done.
     fn moved(&self) -> u64;

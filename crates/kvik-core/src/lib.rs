@@ -61,6 +61,7 @@ compile_error!("kvik needs a 64-bit target: file offsets and sizes in memory are
 pub mod corridor;
 
 mod adopt;
+mod batch;
 mod error;
 mod file;
 mod open;
@@ -68,6 +69,7 @@ mod options;
 mod pending;
 mod read_at;
 
+mod any_buffer;
 mod buffer;
 mod choice;
 mod copy;
@@ -107,6 +109,8 @@ mod os;
 mod pages;
 mod sync;
 
+pub use any_buffer::AnyBuffer;
+pub use batch::{Batch, Completed, Finished, PendingBatch};
 pub use block_device::{BlockDevice, block_device_of};
 pub use budget::{ScratchMemory, free_scratch_memory, scratch_memory};
 pub use buffer::{IoBuf, IoBufMut};

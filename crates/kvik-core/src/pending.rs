@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::pool::{Job, ThreadPool};
+use crate::pool::ThreadPool;
 use crate::stretch::Stretch;
 use crate::transfer::Transfer;
 
@@ -76,19 +76,11 @@ impl<B: Send + 'static> Pending<B> {
     /// What stopped the transfer; `Cancelled` after [`cancel`](Pending::cancel), `TimedOut` after the deadline, `Forked`
     /// in a child of the process that started it.
     pub fn wait(&self) -> Result<usize> {
-        let (transfer, pool) = match &self.inner {
-            Inner::Running { transfer, pool, .. } => (transfer, pool),
-            Inner::Refused { error, .. } => return Err(error.clone()),
-            Inner::Finished => return Ok(0),
-        };
-        transfer.check_process()?;
-        if !transfer.is_settled() && pool.check_process().is_ok() {
-            let job = Arc::clone(transfer) as Arc<dyn Job>;
-            if pool.revoke(&job, 1) == 1 {
-                job.turn(&|| false);
-            }
+        match &self.inner {
+            Inner::Running { transfer, pool, .. } => transfer.join(pool),
+            Inner::Refused { error, .. } => Err(error.clone()),
+            Inner::Finished => Ok(0),
         }
-        transfer.wait()
     }
 
     /// Waits for the outcome for `limit` at most; `None` if it is not there by then, and the transfer goes on.

@@ -110,7 +110,7 @@ impl Ranges {
 
     /// The parts of task `index`: at least one, in the order of the file, without overlap.
     pub(crate) fn task(&self, index: usize) -> &[Part] {
-        &self.parts[self.tasks[index]..self.tasks[index + 1]]
+        &self.parts[self.parts_of(index)]
     }
 
     /// The same, for a number that may be no task's.
@@ -119,6 +119,11 @@ impl Ranges {
             [start, end, ..] => self.parts.get(*start..*end),
             _ => None,
         }
+    }
+
+    /// The numbers of the parts of task `index`.
+    pub(crate) fn parts_of(&self, index: usize) -> Range<usize> {
+        self.tasks[index]..self.tasks[index + 1]
     }
 
     /// Whether a piece was longer than a task.

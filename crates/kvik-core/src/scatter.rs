@@ -48,31 +48,13 @@ impl Layout for Scatter {
         self.ranges.batch(number)
     }
 
-    unsafe fn task(&self, index: usize) -> (Task, Window<'_>) {
-        let parts = self.ranges.task(index);
-        let range = hull(parts);
-        let window = match parts {
-            [part] => {
-                let memory = part.memory;
-                // SAFETY: the memory is valid by the promise of `task`'s caller and `new`'s, writable for a read and
-                // initialised for a write; every part belongs to one task, and each of these is asked for once.
-                unsafe { memory.window(0, memory.len(), self.direction) }
-            }
-            // SAFETY: as above; only reads into memory of the host have tasks of several parts.
-            parts => Window::Fill(unsafe { FillWindow::of_parts(parts) }),
-        };
-        (Task { index, range }, window)
+    unsafe fn task(&self, index: usize) -> Option<(Task, Window<'_>)> {
+        // SAFETY: by the promise of the caller and of `new`'s.
+        Some(unsafe { task_of(&self.ranges, index, self.direction) })
     }
 
     fn owns(&self, task: &Task, window: &Window<'_>) -> bool {
-        let Some(parts) = self.ranges.get(task.index) else {
-            return false;
-        };
-        match parts {
-            _ if task.range != hull(parts) => false,
-            [part] => part.memory.is_window(0, task.len(), window),
-            parts => window.is_of_parts(parts),
-        }
+        owns(&self.ranges, task, window)
     }
 
     fn ended(&self, task: &Task, moved: usize, error: Option<Error>) -> Ended {
@@ -140,6 +122,43 @@ impl Layout for Scatter {
             Some(_) => error,
             None => error.within(self.hull(), 0),
         }
+    }
+}
+
+/// Task `index` of `ranges` with its window.
+///
+/// # Safety
+/// It is asked for once for as long as the borrow lasts, and the memory of its parts is valid for that long: writable, and of no
+/// other window, to be read into; initialised, and written to by nobody, to be written from. Only of reads into memory of the
+/// host are there tasks of several parts.
+pub(crate) unsafe fn task_of(
+    ranges: &Ranges,
+    index: usize,
+    direction: Direction,
+) -> (Task, Window<'_>) {
+    let parts = ranges.task(index);
+    let range = hull(parts);
+    let window = match parts {
+        [part] => {
+            let memory = part.memory;
+            // SAFETY: by the caller's promise; every part belongs to one task, and each of these is asked for once.
+            unsafe { memory.window(0, memory.len(), direction) }
+        }
+        // SAFETY: as above.
+        parts => Window::Fill(unsafe { FillWindow::of_parts(parts) }),
+    };
+    (Task { index, range }, window)
+}
+
+/// Whether `window` is the one that [`task_of`] made for `task`.
+pub(crate) fn owns(ranges: &Ranges, task: &Task, window: &Window<'_>) -> bool {
+    let Some(parts) = ranges.get(task.index) else {
+        return false;
+    };
+    match parts {
+        _ if task.range != hull(parts) => false,
+        [part] => part.memory.is_window(0, task.len(), window),
+        parts => window.is_of_parts(parts),
     }
 }
 

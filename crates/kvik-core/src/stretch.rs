@@ -48,7 +48,7 @@ impl Layout for Stretch {
         number..number + 1
     }
 
-    unsafe fn task(&self, index: usize) -> (Task, Window<'_>) {
+    unsafe fn task(&self, index: usize) -> Option<(Task, Window<'_>)> {
         let start = self.plan.range().start;
         // `index` lies in a batch, and so in the plan; the fallback is a task of nothing.
         let task = self.plan.task(index).unwrap_or(Task {
@@ -61,7 +61,7 @@ impl Layout for Stretch {
         // a write; the task lies in the plan, which is as long as the memory; and the tasks of a plan, each asked for once,
         // do not overlap.
         let window = unsafe { self.memory.window(at, len, self.direction) };
-        (task, window)
+        Some((task, window))
     }
 
     fn owns(&self, task: &Task, window: &Window<'_>) -> bool {

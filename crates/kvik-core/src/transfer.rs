@@ -129,6 +129,19 @@ impl<L: Layout> Transfer<L> {
         self.leave();
     }
 
+    /// Waits until the transfer has settled, in the place of a worker that has not come yet: so that a worker of the same pool
+    /// can wait, too.
+    pub(crate) fn join(self: &Arc<Self>, pool: &ThreadPool) -> Result<usize> {
+        self.check_process()?;
+        if !self.is_settled() && pool.check_process().is_ok() {
+            let job = Arc::clone(self) as Arc<dyn Job>;
+            if pool.revoke(&job, 1) == 1 {
+                job.turn(&|| false);
+            }
+        }
+        self.wait()
+    }
+
     /// Waits until the transfer has settled.
     pub(crate) fn wait(&self) -> Result<usize> {
         self.check_process()?;
@@ -212,17 +225,21 @@ impl<L: Layout> Transfer<L> {
     /// Hands out the next task with its window: each once, none after a stop. `hand` are the tasks of a batch that this
     /// worker has taken and not started.
     fn take(&self, hand: &mut Range<usize>) -> Option<(Task, Window<'_>)> {
-        let index = match hand.next() {
-            Some(_) if self.next.load(Ordering::Relaxed) >= HALTED => return None,
-            Some(index) => index,
-            None => {
-                *hand = self.take_batch()?;
-                hand.next()?
+        loop {
+            let index = match hand.next() {
+                Some(_) if self.next.load(Ordering::Relaxed) >= HALTED => return None,
+                Some(index) => index,
+                None => {
+                    *hand = self.take_batch()?;
+                    hand.next()?
+                }
+            };
+            // SAFETY: batches do not overlap, each is handed out once, and only the worker that has it takes tasks out of it;
+            // the transfer does not settle while this worker counts as working.
+            if let Some(task) = unsafe { self.layout.task(index) } {
+                return Some(task);
             }
-        };
-        // SAFETY: batches do not overlap, each is handed out once, and only the worker that has it takes tasks out of it;
-        // the transfer does not settle while this worker counts as working.
-        Some(unsafe { self.layout.task(index) })
+        }
     }
 
     fn take_batch(&self) -> Option<Range<usize>> {
@@ -284,6 +301,7 @@ impl<L: Layout> Transfer<L> {
         let mend = || unsafe { self.layout.mend(&*self.engine) };
         let error = error.or_else(|| self.guarded(mend).err());
         let moved = self.layout.moved();
+        self.layout.settled(error.as_ref());
         // Listeners hear of the end before the owner does, and without a lock held.
         if let Some(span) = span {
             span.finish(moved, error.is_none());

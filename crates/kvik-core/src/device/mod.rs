@@ -50,7 +50,7 @@ pub(crate) use stream::{Copy, CopyStream};
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// Where memory of a device is, and what must be done before it may be touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Spot {
     /// The context of its allocation.
     pub(crate) context: Context,

@@ -3,6 +3,10 @@
 //! cuFile's calls are not ordered with any stream. A lane waits, on the host, for what was queued on the default stream and on
 //! streams that the caller names when the call began; what is queued after the call comes after it anyway.
 
+mod batch;
+
+pub(crate) use batch::GdsBatch;
+
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -39,18 +43,22 @@ impl Gds {
         })
     }
 
-    /// Moves the bytes of a window from or to `offset`; returns how many, and what stopped it. A read that is short without an
-    /// error met the end of the file.
-    fn transfer(&self, window: &DeviceWindow<'_>, offset: u64) -> (usize, Option<Error>) {
+    /// Moves the bytes of a window from or to `offset`, but for the first `moved`; returns how many are moved then, and what
+    /// stopped it. A read that is short without an error met the end of the file.
+    fn transfer(
+        &self,
+        window: &DeviceWindow<'_>,
+        offset: u64,
+        mut moved: usize,
+    ) -> (usize, Option<Error>) {
         let op = match window.direction() {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
         };
         let base = match device::allocation_start(window.address()) {
             Ok(base) => base,
-            Err(error) => return (0, Some(error)),
+            Err(error) => return (moved, Some(error)),
         };
-        let mut moved = 0;
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
@@ -182,7 +190,7 @@ impl<'w> Lane<'w> for GdsLane<'w> {
     fn start(&mut self, task: Task, window: Window<'w>) {
         let (window, moved, error) = match window {
             Window::Device(mut window) => {
-                let (moved, error) = self.engine.transfer(&window, task.range.start);
+                let (moved, error) = self.engine.transfer(&window, task.range.start, 0);
                 if window.direction() == Direction::Read {
                     window.fill_to(moved);
                 }

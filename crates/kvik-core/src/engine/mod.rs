@@ -118,6 +118,11 @@ pub trait Engine: Send + Sync + 'static {
     /// What the engine needs for a lane is not to be had: memory, a ring, a connection.
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>>;
 
+    /// How many threads a read has use for.
+    fn readers(&self) -> usize {
+        usize::MAX
+    }
+
     /// How many threads a write has use for; more would only wait for each other.
     fn writers(&self) -> usize {
         usize::MAX

@@ -63,7 +63,7 @@ impl FileHandle {
         Ok(Some(file.way(config.gds_threshold()?.bytes())))
     }
 
-    fn is_for_cufile(&self, len: usize) -> Result<bool> {
+    pub(super) fn is_for_cufile(&self, len: usize) -> Result<bool> {
         if self.0.cufile.is_none() {
             return Ok(false);
         }

@@ -60,7 +60,7 @@ impl FileHandle {
         options: &ReadOptions,
     ) -> Result<Vec<usize>> {
         self.may_read()?;
-        let gap = options.gap.map_or(GAP, |gap| gap.bytes());
+        let gap = gap(options);
         let lengths = pieces.iter().map(ReadPiece::len);
         self.call_for_ranges(lengths, options)?
             .read_ranges(pieces, gap)
@@ -115,6 +115,11 @@ impl FileHandle {
         }
         Ok(call)
     }
+}
+
+/// Up to how many bytes between two pieces are read and dropped.
+pub(super) fn gap(options: &ReadOptions) -> u64 {
+    options.gap.map_or(GAP, |gap| gap.bytes())
 }
 
 // Measured on cached files: reading 4 KiB more and dropping them costs what a call of its own costs, about half a
