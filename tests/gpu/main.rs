@@ -9,6 +9,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod batches;
 mod exams;
 mod field_cases;
 mod gds;

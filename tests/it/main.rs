@@ -16,6 +16,7 @@ mod fakes;
 mod file_systems;
 mod gds;
 
+mod batches;
 mod behavior;
 mod cold;
 mod direct;

@@ -1,6 +1,7 @@
 //! Device memory by cuFile, on fakes that fail, fall short and notice what must not be done. What once could break: a driver of
 //! cuFile's that is opened before CUDA's, a descriptor that is closed while cuFile uses it, a count that is taken for all.
 
+mod batches;
 mod failures;
 mod order;
 mod transfers;

@@ -43,6 +43,11 @@ impl FakeCuFile {
         self.control("set_nvfs", [major]);
     }
 
+    /// The most entries in a batch; with 0 there are no batches.
+    pub fn set_max_batch(&self, most: usize) {
+        self.control("set_max_batch", [most]);
+    }
+
     /// What each transfer takes longer.
     pub fn set_delay(&self, delay: Duration) {
         let microseconds = usize::try_from(delay.as_micros()).unwrap();

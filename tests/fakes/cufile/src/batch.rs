@@ -58,11 +58,11 @@ const FAILED: i32 = 0x40;
 cufile! {
     fn cuFileBatchIOSetUp(batch: Out<usize>, most: c_uint) {
         let most = usize::try_from(most).map_err(|_| INVALID_VALUE)?;
-        if most == 0 || most > LARGEST {
+        let mut state = state();
+        if most == 0 || most > state.max_batch {
             return Err(INVALID_VALUE);
         }
         let made = Batch { most, progress: Mutex::default(), changed: Condvar::new() };
-        let mut state = state();
         let handle = state.handle();
         state.batches.insert(handle, Arc::new(made));
         Ok(batch.set(handle)?)
@@ -135,9 +135,6 @@ extern "C" fn cuFileBatchIODestroy(batch: usize) {
     }
 }
 
-/// As the real library has it without a setting.
-const LARGEST: usize = 128;
-
 impl Batch {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,7 +170,10 @@ fn start(batch: Arc<Batch>, transfers: Vec<(usize, Transfer)>) -> Answer {
     let work = move || {
         for (cookie, transfer) in transfers {
             let canceled = batch.progress().canceled;
-            let count = if canceled { 0 } else { transfer.run() };
+            let count = match canceled {
+                true => 0,
+                false => told(transfer.run()),
+            };
             let status = match count {
                 _ if canceled => CANCELED,
                 0.. => COMPLETE,
@@ -195,6 +195,14 @@ fn start(batch: Arc<Batch>, transfers: Vec<(usize, Transfer)>) -> Answer {
         .name("fake-batch".to_owned())
         .spawn(work);
     started.map(drop).map_err(|_| INTERNAL_ERROR)
+}
+
+/// The count as an event has it: in place of -1 the negative errno.
+fn told(count: isize) -> isize {
+    match (count, std::io::Error::last_os_error().raw_os_error()) {
+        (-1, Some(errno)) => -(errno as isize),
+        _ => count,
+    }
 }
 
 /// When to stop waiting; never, where there is no timeout.

@@ -28,6 +28,12 @@ controls! {
         0
     }
 
+    /// The most entries in a batch; with 0 there are no batches.
+    fn fake_cufile_set_max_batch(most: usize) -> c_int {
+        state().max_batch = most;
+        0
+    }
+
     /// What each transfer takes longer.
     fn fake_cufile_set_delay(microseconds: u64) -> c_int {
         state().delay = Duration::from_micros(microseconds);

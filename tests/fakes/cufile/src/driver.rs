@@ -114,11 +114,11 @@ impl Properties {
             status_flags: if direct { 1 << 4 } else { 0 },
             control_flags: if state.allows_compat { 1 << 1 } else { 0 },
             // Batches, streams, parallel transfers.
-            features: 0b1110,
+            features: if state.max_batch > 0 { 0b1110 } else { 0b1100 },
             max_cache: 131_072,
             per_buffer_cache: 1024,
             max_pinned: 33_554_432,
-            max_batch: 128,
+            max_batch: c_uint::try_from(state.max_batch).unwrap_or(c_uint::MAX),
             batch_timeout: 0,
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct State {
     pub(crate) allows_compat: bool,
     pub(crate) version: i32,
     pub(crate) nvfs: u32,
+    /// The most entries in a batch; 0 where there are no batches.
+    pub(crate) max_batch: usize,
     pub(crate) delay: Duration,
     /// No transfer goes on.
     pub(crate) held: bool,
@@ -52,6 +54,8 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         allows_compat: true,
         version: number("FAKE_CUFILE_VERSION", 1150),
         nvfs: number("FAKE_CUFILE_NVFS", 0),
+        // As the real library has it without a setting.
+        max_batch: 128,
         delay: Duration::from_micros(number("FAKE_CUFILE_DELAY_US", 0)),
         held: false,
         moving: 0,
