@@ -187,7 +187,3 @@ impl<B> fmt::Debug for Batch<B> {
         write!(f, "Batch({} entries)", self.len())
     }
 }
-
-#[cfg(test)]
-#[path = "batch/tests.rs"]
-mod tests;

@@ -345,3 +345,7 @@ const TO_MEND: usize = 1;
 const FAILED: usize = 2;
 // What it has come to was told.
 const CLOSED: usize = 3;
+
+#[cfg(test)]
+#[path = "entries_tests.rs"]
+mod tests;

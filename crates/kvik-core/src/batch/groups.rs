@@ -54,7 +54,7 @@ pub(super) fn start<B: Send + 'static>(
     pending: &mut PendingBatch<B>,
 ) {
     let mut groups: Vec<Group> = Vec::new();
-    let mut known = HashMap::new();
+    let (mut known, mut last): (_, Option<usize>) = (HashMap::new(), None);
     let mut ended = Vec::new();
     for (entry, given) in given.enumerate() {
         let (kind, member) = match sorted(entry, &given) {
@@ -68,15 +68,20 @@ pub(super) fn start<B: Send + 'static>(
                 continue;
             }
         };
-        let number = *known.entry(kind).or_insert_with(|| {
-            groups.push(Group {
-                file: given.file,
-                kind,
-                members: Vec::new(),
-            });
-            groups.len() - 1
-        });
+        // As a rule an entry is like the one before.
+        let number = match last {
+            Some(last) if groups[last].kind == kind => last,
+            _ => *known.entry(kind).or_insert_with(|| {
+                groups.push(Group {
+                    file: given.file,
+                    kind,
+                    members: Vec::new(),
+                });
+                groups.len() - 1
+            }),
+        };
         groups[number].members.push(member);
+        last = Some(number);
     }
     pending.progress().tell(ended.into_iter());
     for group in groups {

@@ -24,6 +24,8 @@ struct State {
     // Entries without an outcome, and transfers that are not over.
     open: usize,
     running: usize,
+    // Threads that wait.
+    waiting: usize,
     waker: Option<Waker>,
 }
 
@@ -31,10 +33,11 @@ impl Progress {
     pub(super) fn new(entries: usize) -> Progress {
         let state = State {
             outcomes: vec![None; entries],
-            untold: Vec::new(),
+            untold: Vec::with_capacity(entries),
             kept: Vec::new(),
             open: entries,
             running: 0,
+            waiting: 0,
             waker: None,
         };
         Progress {
@@ -75,6 +78,7 @@ impl Progress {
     pub(super) fn wait_some(&self, least: usize, limit: Duration) -> Vec<Completed> {
         let end = Instant::now().checked_add(limit);
         let mut state = lock(&self.state);
+        state.waiting += 1;
         while state.untold.len() < least && state.open > 0 {
             let left = end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
@@ -85,6 +89,7 @@ impl Progress {
                 Err(poisoned) => poisoned.into_inner().0,
             };
         }
+        state.waiting -= 1;
         let untold = mem::take(&mut state.untold);
         let completed = |index: usize| {
             let outcome = state.outcomes[index].clone();
@@ -133,8 +138,11 @@ impl Progress {
             true => state.waker.take(),
             false => None,
         };
+        let is_waited_for = state.waiting > 0;
         drop(state);
-        self.changed.notify_all();
+        if is_waited_for {
+            self.changed.notify_all();
+        }
         // The waker is the caller's code: what it panics with is not this worker's end.
         let _ = catch_unwind(AssertUnwindSafe(|| waker.map(Waker::wake)));
     }

@@ -1,3 +1,5 @@
+//! The lane, with a test that answers in cuFile's place.
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

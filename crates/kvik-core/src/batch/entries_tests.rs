@@ -1,10 +1,13 @@
+//! Entries on an engine that does to each task what a test says.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kvik_stats::{Backend, Direction};
 
-use super::{Entries, PendingBatch};
+use super::Entries;
+use crate::batch::PendingBatch;
 use crate::buffer::{IoBuf, IoBufMut};
 use crate::corridor::{Call, Completion, Engine, Lane, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
@@ -13,9 +16,11 @@ use crate::pool::ThreadPool;
 /// What becomes of a task: so many bytes of it are moved, and then it fails or meets the end of the data.
 type Step = (usize, Option<Error>);
 
+type Script = dyn Fn(usize, &Task) -> Step + Send + Sync;
+
 /// Fills windows with bytes that tell their offset, as far as the script lets it; it is asked with the number of the call.
 struct Scripted {
-    script: Box<dyn Fn(usize, &Task) -> Step + Send + Sync>,
+    script: Box<Script>,
     calls: AtomicUsize,
     seen: Mutex<Vec<(u64, u64)>>,
     scatters: bool,
