@@ -1,5 +1,6 @@
 //! The layout of those entries of a batch that are moved together: many ranges, as in a scatter, each with its own outcome.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ struct Piece {
 #[derive(Default)]
 struct Trouble {
     // Of each piece that failed the first error.
-    errors: Vec<(usize, Error)>,
+    errors: HashMap<usize, Error>,
     // The first of all.
     first: Option<Error>,
     // What became of some tasks is not known.
@@ -70,6 +71,11 @@ impl Piece {
 
     fn state(&self) -> usize {
         self.state.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is to be looked for in `part`, which has not started.
+    fn ends_before(&self, part: &Part) -> bool {
+        self.reached() < part.offset && self.state() != TO_MEND
     }
 
     /// Enters `state` unless it is past it; returns the one before.
@@ -164,7 +170,7 @@ impl Entries {
         let mut trouble = lock(&self.trouble);
         trouble.first.get_or_insert_with(|| error.clone());
         if piece.advance(FAILED) < FAILED {
-            trouble.errors.push((number, error));
+            trouble.errors.insert(number, error);
         }
     }
 
@@ -172,9 +178,7 @@ impl Entries {
         if self.pieces[number].state() != FAILED {
             return None;
         }
-        let trouble = lock(&self.trouble);
-        let error = trouble.errors.iter().find(|(failed, _)| *failed == number);
-        error.map(|(_, error)| error.clone())
+        lock(&self.trouble).errors.get(&number).cloned()
     }
 
     fn explained(&self, error: Error, piece: &Piece, moved: u64) -> Error {
@@ -244,7 +248,7 @@ impl Layout for Entries {
 
     unsafe fn task(&self, index: usize) -> Option<(Task, Window<'_>)> {
         if let [part] = self.ranges.task(index)
-            && self.pieces[part.piece].reached.load(Ordering::Acquire) < part.offset
+            && self.pieces[part.piece].ends_before(part)
         {
             // What comes before it in its piece has failed, or met the end of the data.
             self.progress.tell(self.conclude(part.piece).into_iter());

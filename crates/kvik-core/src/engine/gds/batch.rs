@@ -12,10 +12,12 @@ mod requests;
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use kvik_stats::{Backend, Direction, names};
+use kvik_sys::CuFileFailure;
 
 use self::requests::{CuFileRequests, Event, Request, Requests, Submitted};
 use super::Gds;
@@ -29,6 +31,8 @@ pub(crate) struct GdsBatch {
     gds: Gds,
     // How many requests cuFile takes at once.
     most: u32,
+    // Whether it was counted that requests go alone which should not.
+    gave_way: AtomicBool,
 }
 
 impl GdsBatch {
@@ -40,6 +44,7 @@ impl GdsBatch {
             Some(known) => Arc::new(GdsBatch {
                 gds,
                 most: known.max_batch_io.min(MOST),
+                gave_way: AtomicBool::new(false),
             }),
             None => Arc::new(gds),
         }
@@ -54,7 +59,7 @@ impl Engine for GdsBatch {
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let entered = self.gds.context.enter()?;
         self.gds.before.iter().try_for_each(Mark::wait)?;
-        let requests = CuFileRequests::new(&self.gds, self.most);
+        let requests = CuFileRequests::new(&self.gds, self.most, &self.gave_way);
         let mut lane = BatchLane::new(requests, PATIENCE);
         lane._entered = Some(entered);
         Ok(Box::new(lane))
@@ -201,13 +206,20 @@ impl<'w, R: Requests> BatchLane<'w, R> {
     /// Waits a while for cuFile's answers.
     fn hear(&mut self) {
         let mut events = Vec::new();
+        let asked = Instant::now();
         let answer = self.requests.collect(TICK, &mut events);
         if !events.is_empty() {
             self.heard = Instant::now();
         }
+        let waits_itself = events.is_empty() && asked.elapsed() < SHORTEST;
         self.take(&mut events);
         let why = match answer {
-            Ok(()) if self.heard.elapsed() < self.patience => return,
+            Ok(()) if self.heard.elapsed() < self.patience => {
+                if waits_itself {
+                    thread::sleep(SHORTEST);
+                }
+                return;
+            }
             Ok(()) => format!("cuFile has not answered for {:?}", self.patience),
             Err(why) => why,
         };
@@ -262,6 +274,11 @@ impl<'w, R: Requests> BatchLane<'w, R> {
                     true => self.finish(event.cookie, None),
                     false => self.go_on(event.cookie),
                 }
+            }
+            // What cuFile does not do in a batch, it may do alone; if not, that call says why.
+            Err(CuFileFailure::Status(why)) => {
+                self.requests.give_way(&why);
+                self.move_alone(event.cookie);
             }
             Err(failure) => match self.requests.retry(op, failure) {
                 Ok(()) => self.go_on(event.cookie),
@@ -354,6 +371,8 @@ const LANES: usize = 2;
 const MOST: u32 = 1024;
 // How often a lane looks whether cuFile has been silent for too long.
 const TICK: Duration = Duration::from_millis(200);
+// Where cuFile does not wait, the lane does.
+const SHORTEST: Duration = Duration::from_micros(50);
 // A request is at most a few megabytes, and some hundred are in flight: on the slowest of disks that is seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
 

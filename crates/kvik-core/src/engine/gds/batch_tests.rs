@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use kvik_sys::CuFileFailure;
+use kvik_sys::CuFileStatus;
 
 use super::*;
 
@@ -110,6 +110,8 @@ impl Requests for Scripted {
             failure => Err(Error::new(ErrorKind::Device, op, failure.to_string())),
         }
     }
+
+    fn give_way(&self, _: &dyn std::fmt::Display) {}
 
     fn move_alone(
         &self,
@@ -222,6 +224,21 @@ fn a_failure_is_that_of_its_task_and_more_bytes_than_were_asked_for_are_a_breach
     let (failed, breach) = (Some(ErrorKind::Device), Some(ErrorKind::Internal));
     assert_eq!(kinds, [None, failed, breach, None]);
     assert_eq!([0, 1, 2, 3].map(|at| outcomes[at].0), [100, 0, 0, 100]);
+}
+
+#[test]
+fn what_cufile_does_not_do_in_a_batch_is_asked_of_it_alone() {
+    let refusal = CuFileStatus { op: 5049, cuda: 0 };
+    let cufile = Scripted::new(8, move |_, request| {
+        Some(match request.cookie {
+            1 => Ok(40),
+            2 => Err(CuFileFailure::Status(refusal)),
+            _ => Ok(request.len),
+        })
+    });
+    let outcomes = run(&mut cufile.lane(), &[100, 40, 100, 100]);
+    assert_eq!(counts(&outcomes), [100, 40, 100, 100]);
+    assert_eq!(cufile.0.borrow().alone, [(140, 0)]);
 }
 
 #[test]

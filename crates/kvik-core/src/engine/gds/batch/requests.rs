@@ -1,5 +1,7 @@
 //! What the lane asks of cuFile, so that tests can answer in its place.
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kvik_stats::{Direction, names};
@@ -73,6 +75,9 @@ pub(super) trait Requests {
     /// Whether what failed is to be asked anew; the error if not.
     fn retry(&self, op: Op, failure: CuFileFailure) -> Result<()>;
 
+    /// Notes that requests go alone which should go together, and why.
+    fn give_way(&self, why: &dyn fmt::Display);
+
     /// Moves the rest of a window behind the first `moved` bytes by calls of its own; returns how many bytes of the window are
     /// moved then.
     fn move_alone(
@@ -87,19 +92,22 @@ pub(super) trait Requests {
 pub(super) struct CuFileRequests<'w> {
     gds: &'w Gds,
     queue: Option<RequestQueue>,
+    gave_way: &'w AtomicBool,
 }
 
 impl<'w> CuFileRequests<'w> {
     /// Room for `most` requests, or for none if cuFile has no batch to spare: single calls then do.
-    pub(super) fn new(gds: &'w Gds, most: u32) -> CuFileRequests<'w> {
-        let queue = RequestQueue::set_up(&gds.file, most);
-        if let Err(why) = &queue {
-            fall_back(why);
-        }
-        CuFileRequests {
+    pub(super) fn new(gds: &'w Gds, most: u32, gave_way: &'w AtomicBool) -> CuFileRequests<'w> {
+        let mut requests = CuFileRequests {
             gds,
-            queue: queue.ok(),
+            queue: None,
+            gave_way,
+        };
+        match RequestQueue::set_up(&gds.file, most) {
+            Ok(queue) => requests.queue = Some(queue),
+            Err(why) => requests.give_way(&why),
         }
+        requests
     }
 }
 
@@ -137,8 +145,8 @@ impl Requests for CuFileRequests<'_> {
             Ok(()) => Submitted::All,
             Err(why) if is_refusal(&why) => {
                 queue.refused();
-                fall_back(&why);
                 self.queue = None;
+                self.give_way(&why);
                 Submitted::None
             }
             Err(why) => {
@@ -181,6 +189,13 @@ impl Requests for CuFileRequests<'_> {
         self.gds.retry(op, failure)
     }
 
+    fn give_way(&self, why: &dyn fmt::Display) {
+        if !self.gave_way.swap(true, Ordering::Relaxed) {
+            names::FALLBACKS.increment();
+            tracing::debug!(%why, "cuFile does not take a batch; requests go to it alone");
+        }
+    }
+
     fn move_alone(
         &self,
         window: &DeviceWindow<'_>,
@@ -218,11 +233,6 @@ fn is_refusal(why: &CallError<CuFileStatus>) -> bool {
         CallError::Unsupported(_) => true,
         CallError::Status(status) => REFUSALS.contains(&status.op),
     }
-}
-
-fn fall_back(why: &CallError<CuFileStatus>) {
-    names::FALLBACKS.increment();
-    tracing::debug!(%why, "cuFile takes no batch; requests go to it one by one");
 }
 
 // CU_FILE_BATCH_FULL, and CU_FILE_BATCH_NOCOMPAT_ERROR: there are no batches without a direct path.
