@@ -33,6 +33,9 @@ use crate::options::ReadOptions;
 /// if two write to the same bytes, or one reads what another writes, nobody knows which comes first. What was queued on the
 /// default stream of a device, and on streams that a buffer names, before the submission comes before the entry.
 ///
+/// Memory of others takes part as an [`IoBuf`] and [`IoBufMut`] of its owner's making. In the statistics, entries of one file,
+/// direction and place of memory are one operation.
+///
 /// # Example: two ranges of one file and a write to another
 /// ```
 /// # fn main() -> kvik_core::Result<()> {

@@ -227,7 +227,8 @@ fn event(event: &BatchEvent) -> Option<Event> {
     }
 }
 
-/// Whether a submission that failed so was not begun: what it was given was looked at and found wanting.
+/// Whether a submission that failed so was not begun: for want of room, or for the sake of the file, which is that of the first
+/// request as of all others. Of anything else it is not known which request it was that failed.
 fn is_refusal(why: &CallError<CuFileStatus>) -> bool {
     match why {
         CallError::Unsupported(_) => true,
@@ -236,10 +237,5 @@ fn is_refusal(why: &CallError<CuFileStatus>) -> bool {
 }
 
 // CU_FILE_BATCH_FULL, and CU_FILE_BATCH_NOCOMPAT_ERROR: there are no batches without a direct path.
-const REFUSALS: [i32; 4] = [
-    CuFileStatus::IO_NOT_SUPPORTED,
-    CuFileStatus::INVALID_VALUE,
-    5037,
-    5049,
-];
+const REFUSALS: [i32; 3] = [CuFileStatus::IO_NOT_SUPPORTED, 5037, 5049];
 const LAST_MOMENT: Duration = Duration::from_secs(1);
