@@ -1,4 +1,4 @@
-//! Batches of device memory, by cuFile and staged: the same entries by both.
+//! Batches of device memory, staged; `gds` has the same entries go by cuFile.
 
 use kvik::{
     AnyBuffer, Batch, ByteSize, CompatMode, Config, DeviceBuffer, ErrorKind, FileHandle, Layer,
@@ -13,7 +13,7 @@ const SIZES: [usize; 6] = [0, 1, 4096, 4097, 1 << 20, 70_001];
 
 /// The way by which the bytes go.
 #[derive(Clone, Copy, Debug)]
-enum By {
+pub(crate) enum By {
     CuFile,
     Slabs,
 }
@@ -86,7 +86,7 @@ fn check(number: usize, count: usize, buffer: &DeviceBuffer) {
     assert_all(&bytes[count..], UNTOUCHED);
 }
 
-fn hundreds_of_entries(by: By) {
+pub(crate) fn hundreds_of_entries(by: By) {
     let (_gpu, _folder, handle) = setup(by);
     for (number, entry) in reads(&handle, 300)
         .submit()
@@ -100,16 +100,11 @@ fn hundreds_of_entries(by: By) {
 }
 
 #[test]
-fn hundreds_of_entries_of_all_sizes_and_offsets_are_read_by_cufile() {
-    hundreds_of_entries(By::CuFile);
-}
-
-#[test]
 fn hundreds_of_entries_of_all_sizes_and_offsets_are_read_by_slabs() {
     hundreds_of_entries(By::Slabs);
 }
 
-fn entries_are_written(by: By) {
+pub(crate) fn entries_are_written(by: By) {
     let (_gpu, _folder, handle) = setup(by);
     let mut truth = pattern(1, 0, LEN);
     let mut batch = Batch::new();
@@ -130,43 +125,11 @@ fn entries_are_written(by: By) {
 }
 
 #[test]
-fn entries_of_all_sizes_are_written_by_cufile_and_what_lies_between_them_stays() {
-    entries_are_written(By::CuFile);
-}
-
-#[test]
 fn entries_of_all_sizes_are_written_by_slabs_and_what_lies_between_them_stays() {
     entries_are_written(By::Slabs);
 }
 
-#[test]
-fn memory_of_host_and_device_and_both_ways_are_one_batch() {
-    let (_gpu, _folder, handle) = setup(By::CuFile);
-    let other = FileHandle::open(handle.path()).unwrap();
-    let mut batch: Batch<AnyBuffer> = Batch::new();
-    for number in 0..120 {
-        let (offset, len) = place(number);
-        match number % 4 {
-            0 | 1 => batch.read(&handle, offset, untouched(len).into()),
-            2 => batch.read(&other, offset, untouched(len).into()),
-            _ => batch.read(&handle, offset, vec![UNTOUCHED; len].into()),
-        };
-    }
-    for (number, entry) in batch.submit().finish().into_iter().enumerate() {
-        let count = entry.outcome.unwrap();
-        match entry.buffer.unwrap() {
-            AnyBuffer::Device(buffer) => check(number, count, &buffer),
-            AnyBuffer::Vec(bytes) => {
-                let (offset, _) = place(number);
-                assert_same(&bytes[..count], &pattern(1, offset, count));
-                assert_all(&bytes[count..], UNTOUCHED);
-            }
-            other => panic!("{other:?} was not given"),
-        }
-    }
-}
-
-fn cancelled_and_dropped(by: By) {
+pub(crate) fn cancelled_and_dropped(by: By) {
     let (_gpu, _folder, handle) = setup(by);
     drop(reads(&handle, 300).submit());
     let pending = reads(&handle, 300).submit();
@@ -193,11 +156,37 @@ fn cancelled_and_dropped(by: By) {
 }
 
 #[test]
-fn cancelled_and_dropped_batches_by_cufile_leave_nothing_behind() {
-    cancelled_and_dropped(By::CuFile);
+fn cancelled_and_dropped_batches_by_slabs_leave_nothing_behind() {
+    cancelled_and_dropped(By::Slabs);
+}
+
+pub(crate) fn memory_of_all_kinds(by: By) {
+    let (_gpu, _folder, handle) = setup(by);
+    let other = FileHandle::open(handle.path()).unwrap();
+    let mut batch: Batch<AnyBuffer> = Batch::new();
+    for number in 0..120 {
+        let (offset, len) = place(number);
+        match number % 4 {
+            0 | 1 => batch.read(&handle, offset, untouched(len).into()),
+            2 => batch.read(&other, offset, untouched(len).into()),
+            _ => batch.read(&handle, offset, vec![UNTOUCHED; len].into()),
+        };
+    }
+    for (number, entry) in batch.submit().finish().into_iter().enumerate() {
+        let count = entry.outcome.unwrap();
+        match entry.buffer.unwrap() {
+            AnyBuffer::Device(buffer) => check(number, count, &buffer),
+            AnyBuffer::Vec(bytes) => {
+                let (offset, _) = place(number);
+                assert_same(&bytes[..count], &pattern(1, offset, count));
+                assert_all(&bytes[count..], UNTOUCHED);
+            }
+            other => panic!("{other:?} was not given"),
+        }
+    }
 }
 
 #[test]
-fn cancelled_and_dropped_batches_by_slabs_leave_nothing_behind() {
-    cancelled_and_dropped(By::Slabs);
+fn memory_of_host_and_device_is_one_batch_by_slabs() {
+    memory_of_all_kinds(By::Slabs);
 }

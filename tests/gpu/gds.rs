@@ -1,5 +1,7 @@
 //! cuFile: the real one in its compatible mode, at least, where the device is real.
 
+mod batches;
+
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread;
