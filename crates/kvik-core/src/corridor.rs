@@ -169,15 +169,21 @@ impl Call {
                 memory: kvik_stats::Memory::Host,
             });
         }
+        let host = Arc::clone(&self.for_device);
         if let Some(cufile) = &self.cufile
-            && cufile.takes(len as u64)
+            && cufile.takes(len as u64, spots)?
+            && let Some(file) = cufile.registered()?
         {
+            let engine = Gds::new(file, spots)?;
+            let engine = match cufile.gives_way() {
+                true => engine.or_staged(cufile.clone(), host, self.bounce_buffer_size),
+                false => engine,
+            };
             return Ok(Way {
-                engine: Arc::new(Gds::new(cufile.registered()?, spots)?),
+                engine: Arc::new(engine),
                 memory: kvik_stats::Memory::Device,
             });
         }
-        let host = Arc::clone(&self.for_device);
         let staged = Staged::new(host, spots, self.bounce_buffer_size, longest)?;
         Ok(Way {
             engine: Arc::new(staged),

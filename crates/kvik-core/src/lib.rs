@@ -46,7 +46,7 @@
 //! stream that the call names ([`Target::behind`]). When a call has returned, its bytes are there for every stream.
 //!
 //! # Not here
-//! URLs and retries, memory maps and GPUDirect Storage are planned as crates of their own or for later versions; settings are
+//! URLs and retries, and memory maps are planned as crates of their own; settings are
 //! `kvik-config`'s, statistics `kvik-stats`'.
 //!
 //! # Foreign types in the public interface
@@ -59,6 +59,7 @@ compile_error!("kvik needs Linux 5.10 or newer: its engines are built on Linux s
 compile_error!("kvik needs a 64-bit target: file offsets and sizes in memory are the same numbers");
 
 pub mod corridor;
+pub mod driver;
 
 mod adopt;
 mod error;

@@ -229,6 +229,13 @@ pub static BYTES_BY_RING: Counter = Counter::new(row(
     Unstable,
     "Bytes read or written by io_uring, through the page cache or past it.",
 ));
+/// Bytes that cuFile moved.
+pub static BYTES_BY_CUFILE: Counter = Counter::new(row(
+    "bytes_by_cufile",
+    Bytes,
+    Unstable,
+    "Bytes read into or written from device memory by cuFile.",
+));
 
 /// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
 pub const TOTALS: &[Metric] = &[
@@ -260,6 +267,7 @@ pub static COUNTERS: &[&Counter] = &[
     &BYTES_BY_PWRITE,
     &BYTES_BY_DIRECT,
     &BYTES_BY_RING,
+    &BYTES_BY_CUFILE,
 ];
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Device memory by cuFile, on fakes that fail, fall short and notice what must not be done. What once could break: a driver of
 //! cuFile's that is opened before CUDA's, a descriptor that is closed while cuFile uses it, a count that is taken for all.
 
+mod auto;
+mod driver;
 mod failures;
 mod order;
 mod transfers;

@@ -2,6 +2,11 @@
 //!
 //! cuFile's calls are not ordered with any stream. A lane waits, on the host, for what was queued on the default stream and on
 //! streams that the caller names when the call began; what is queued after the call comes after it anyway.
+//!
+//! Where the file may be moved by another way, too, the first call that fails ends cuFile's part: the rest of that task, and all
+//! tasks behind it, are staged.
+
+mod rest;
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -11,8 +16,9 @@ use kvik_sys::{CuFileFailure, DevicePtr};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
+use super::staged::Staged;
 use super::{Completion, Engine, Lane, posix};
-use crate::corridor::{DeviceWindow, Task, Window};
+use crate::corridor::{CuFileWay, DeviceWindow, Task, Window};
 use crate::device::{self, Context, Entered, Mark, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::gds::RegisteredFile;
@@ -23,6 +29,22 @@ pub(crate) struct Gds {
     file: Arc<RegisteredFile>,
     context: Context,
     before: Vec<Mark>,
+    // How tasks end that cuFile does not carry out.
+    otherwise: Option<Otherwise>,
+}
+
+/// Another way for what cuFile does not move.
+struct Otherwise {
+    way: CuFileWay,
+    staged: Staged,
+}
+
+/// What stopped a task.
+enum Stop {
+    /// A call of cuFile's failed: another way may be open.
+    Refused(Error),
+    /// No way leads on.
+    Failed(Error),
 }
 
 impl Gds {
@@ -36,46 +58,67 @@ impl Gds {
             file,
             context,
             before,
+            otherwise: None,
         })
+    }
+
+    /// The same, where `host` and slabs take over what cuFile does not carry out, and the handle of `way` is told of it.
+    pub(crate) fn or_staged(
+        self,
+        way: CuFileWay,
+        host: Arc<dyn Engine>,
+        bounce_buffer_size: u64,
+    ) -> Gds {
+        // A lane of ours has waited for all that comes before.
+        let staged = Staged::at_once(host, self.context, bounce_buffer_size);
+        let otherwise = Some(Otherwise { way, staged });
+        Gds { otherwise, ..self }
     }
 
     /// Moves the bytes of a window from or to `offset`; returns how many, and what stopped it. A read that is short without an
     /// error met the end of the file.
-    fn transfer(&self, window: &DeviceWindow<'_>, offset: u64) -> (usize, Option<Error>) {
+    fn transfer(&self, window: &DeviceWindow<'_>, offset: u64) -> (usize, Option<Stop>) {
         let op = match window.direction() {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
         };
         let base = match device::allocation_start(window.address()) {
             Ok(base) => base,
-            Err(error) => return (0, Some(error)),
+            Err(error) => return (0, Some(Stop::Failed(error))),
         };
         let mut moved = 0;
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
                 Ok(left) => left,
-                Err(error) => return (moved, Some(error)),
+                Err(error) => return (moved, Some(Stop::Failed(error))),
             };
             match self.call(window, base, offset, moved, left) {
                 Ok(0) if op == Op::Read => break,
                 Ok(0) => {
                     let why = "the file takes no more bytes, without saying why";
-                    return (moved, Some(Error::new(ErrorKind::Io, op, why)));
+                    return (
+                        moved,
+                        Some(Stop::Refused(Error::new(ErrorKind::Io, op, why))),
+                    );
                 }
                 Ok(count) if count > left => {
                     let why = format!("cuFile moved {count} bytes where {left} were asked for");
-                    return (moved, Some(Error::new(ErrorKind::Internal, op, why)));
+                    return (
+                        moved,
+                        Some(Stop::Failed(Error::new(ErrorKind::Internal, op, why))),
+                    );
                 }
                 Ok(count) => {
                     moved += count;
+                    names::BYTES_BY_CUFILE.add(count as u64);
                     if count < left {
                         names::IO_SHORT.increment();
                     }
                 }
                 Err(failure) => {
                     if let Err(error) = self.retry(op, failure) {
-                        return (moved, Some(error));
+                        return (moved, Some(Stop::Refused(error)));
                     }
                 }
             }
@@ -154,6 +197,7 @@ impl Engine for Gds {
         Ok(Box::new(GdsLane {
             engine: self,
             finished: None,
+            staged: None,
             _entered: entered,
         }))
     }
@@ -163,7 +207,39 @@ impl Engine for Gds {
 struct GdsLane<'w> {
     engine: &'w Gds,
     finished: Option<Completion<'w>>,
+    // From when it is first needed on. Before the context is left.
+    staged: Option<Box<dyn Lane<'w> + 'w>>,
     _entered: Entered,
+}
+
+impl GdsLane<'_> {
+    /// By cuFile, and what that does not carry out by the other way, if there is one.
+    fn move_all(&mut self, window: &DeviceWindow<'_>, offset: u64) -> (usize, Option<Error>) {
+        let engine = self.engine;
+        let Some(otherwise) = &engine.otherwise else {
+            let (moved, stop) = engine.transfer(window, offset);
+            return (moved, stop.map(Stop::into_error));
+        };
+        let moved = match otherwise.way.is_given_up() {
+            true => 0,
+            false => match engine.transfer(window, offset) {
+                (moved, Some(Stop::Refused(error))) => {
+                    otherwise.way.give_up(&error);
+                    moved
+                }
+                (moved, stop) => return (moved, stop.map(Stop::into_error)),
+            },
+        };
+        let (more, error) = self.stage_rest(&otherwise.staged, window, offset, moved);
+        (moved + more, error)
+    }
+}
+
+impl Stop {
+    fn into_error(self) -> Error {
+        let (Stop::Refused(error) | Stop::Failed(error)) = self;
+        error
+    }
 }
 
 impl<'w> Lane<'w> for GdsLane<'w> {
@@ -182,7 +258,7 @@ impl<'w> Lane<'w> for GdsLane<'w> {
     fn start(&mut self, task: Task, window: Window<'w>) {
         let (window, moved, error) = match window {
             Window::Device(mut window) => {
-                let (moved, error) = self.engine.transfer(&window, task.range.start);
+                let (moved, error) = self.move_all(&window, task.range.start);
                 if window.direction() == Direction::Read {
                     window.fill_to(moved);
                 }
