@@ -16,6 +16,7 @@
 
 mod context;
 mod memory;
+mod registering;
 mod stream;
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -27,6 +28,7 @@ use crate::fake;
 
 pub use context::{OwnContext, current};
 pub use memory::{Kind, Memory};
+pub use registering::{deregister, register};
 pub use stream::{Held, Stream};
 
 /// The driver, started, and its devices. One test of a process has it at a time: what the process has pinned is looked at.

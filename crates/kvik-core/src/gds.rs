@@ -1,4 +1,4 @@
-//! cuFile: its driver, which the first use of it opens, and the files that it knows.
+//! cuFile: its driver, which the first use of it opens, and the files and buffers that it knows.
 //!
 //! ```text
 //! handle -> CuFileWay -> (first use of a device) driver -> RegisteredFile -> engine/gds.rs reads and writes by it
@@ -7,6 +7,7 @@
 //! open; cuFile closes it at exit. A child of the process that opened it is refused by [`device`](crate::device), and leaves
 //! alone what it inherited.
 
+pub(crate) mod buffers;
 pub(crate) mod driver;
 mod file;
 pub(crate) mod library;

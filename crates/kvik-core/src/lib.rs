@@ -116,12 +116,14 @@ pub use compat::{
     RuledOut,
 };
 pub use device::{
-    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, free_pinned_memory, pinned_memory,
+    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, RegisteredBuffer, free_pinned_memory,
+    pinned_memory,
 };
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use gds::buffers::{Registration, deregister_memory, register_memory};
 pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
 pub use page_cache::{

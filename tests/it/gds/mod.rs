@@ -5,6 +5,7 @@ mod auto;
 mod driver;
 mod failures;
 mod order;
+mod registration;
 mod transfers;
 
 use std::path::Path;

@@ -32,6 +32,7 @@ mod pinned;
 mod pinned_buffer;
 mod pointer;
 mod raw_stream;
+mod registered_buffer;
 mod slab;
 mod store;
 mod stream;
@@ -41,8 +42,11 @@ pub(crate) use context::{Context, Entered};
 pub(crate) use driver::{check_process, is_started, start};
 pub(crate) use mark::Mark;
 pub use pinned_buffer::PinnedBuffer;
-pub(crate) use pointer::{Space, allocation_start, locate};
+pub(crate) use pointer::{
+    Allocation, NoAllocation, Space, allocation_around, allocation_start, locate,
+};
 pub use raw_stream::RawStream;
+pub use registered_buffer::RegisteredBuffer;
 pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
 pub(crate) use stream::{Copy, CopyStream};

@@ -130,6 +130,11 @@ pub(crate) fn close() -> Result<()> {
     closed.map_err(|refusal| refusal.of_driver(Op::Inspect))
 }
 
+/// Whether the driver is open: who registers something then does not have to open it.
+pub(super) fn is_open() -> bool {
+    device::is_started() && matches!(lock(&shared().state).phase, Phase::Open(_))
+}
+
 /// Has the program set something in the open driver, and write down what that is. One at a time: some of cuFile's settings are set
 /// together, and each keeps the other as it is.
 ///
