@@ -53,6 +53,8 @@ impl Gpu {
         let turn = Turn::take();
         if !real {
             Config::set_process(Layer::new().cuda_library(Some(fake::cuda()))).unwrap();
+            // A machine that has one has the real cuFile, too, which must not meet the fake driver.
+            kvik::driver::for_tests::show_direct_path(Err("the device is a fake"));
         }
         let cuda = driver(real)?;
         let devices = cuda

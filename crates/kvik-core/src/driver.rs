@@ -211,7 +211,7 @@ pub mod for_tests {
 
     use crate::gds::{driver, sign};
 
-    /// As if the machine had shown a direct path by this sign, or none for this reason; before the first transfer.
+    /// As if the machine had shown a direct path by this sign, or none for this reason, from now on.
     pub fn show_direct_path(sign: Result<&str, &str>) {
         sign::show(sign);
     }

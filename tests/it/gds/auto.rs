@@ -10,7 +10,7 @@ use std::thread;
 
 use kvik::config::{Config, Layer};
 use kvik::{ByteSize, CompatMode, DeviceWay, FileHandle, driver, stats};
-use kvik_tests::fake::{cuda as cuda_library, cufile, without};
+use kvik_tests::fake::{FakeCuFile, cuda as cuda_library, cufile, without};
 use kvik_tests::gpu::{Kind, Memory};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
@@ -168,6 +168,42 @@ fn a_driver_that_does_not_open_without_the_compatible_mode_is_asked_once_and_off
     assert!(cufile.calls("cuFileRead") > 0);
     drop((handles, off));
     assert_at_rest(&cuda, &cufile);
+}
+
+/// Reads by a handle that must not take cuFile, for a reason with `part` in it.
+#[track_caller]
+fn check_staged(prepare: impl FnOnce(&FakeCuFile), part: &str) {
+    let (gpu, cuda, cufile) = start();
+    driver::for_tests::show_direct_path(SIGN);
+    cufile.set_direct(true);
+    prepare(&cufile);
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 1, 4096);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    let why = told(&handle).unwrap_err();
+    assert!(why.contains(part), "{why}");
+    assert_eq!(cufile.calls("cuFileHandleRegister"), 0);
+    drop(handle);
+    assert_at_rest(&cuda, &cufile);
+}
+
+#[test]
+fn a_driver_that_somebody_else_in_the_process_has_open_is_not_used() {
+    check_staged(
+        |cufile| assert_eq!(cufile.call("cuFileDriverOpen", []), 0),
+        "in which somebody else in this process has its driver open",
+    );
+}
+
+#[test]
+fn a_driver_that_says_nothing_of_its_mode_is_closed_and_not_used() {
+    check_staged(
+        |cufile| cufile.fail("cuFileDriverGetProperties", "1", 5030),
+        "cuFileDriverGetProperties: CU_FILE_INTERNAL_ERROR (5030)",
+    );
+    assert_eq!(FakeCuFile::here().opened(), 0);
 }
 
 #[test]
