@@ -29,8 +29,9 @@
 //!
 //! # Example: to the memory of a GPU and back
 //! Memory of a device is a target and a source like any other: a [`DeviceBuffer`], or what lies at an address
-//! ([`Target::from_raw`]). Its bytes go through a few page-locked slabs of the host, one filled while another is copied. The
-//! library of the CUDA driver is loaded at the first use of a device, and for nothing else.
+//! ([`Target::from_raw`]). Its bytes go through a few page-locked slabs of the host, one filled while another is copied; or by
+//! cuFile, where a direct path between storage and device was proven for the file, or the compat mode is `off`. NVIDIA's
+//! libraries are loaded at the first use of a device, and for nothing else.
 //! ```no_run
 //! # fn main() -> kvik_core::Result<()> {
 //! use kvik_core::{DeviceBuffer, FileHandle};

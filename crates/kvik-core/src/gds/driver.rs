@@ -356,6 +356,6 @@ pub(crate) fn wait_for(limit: Duration) {
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
-/// How long opening and closing may take, in milliseconds. Opening for the first time takes up to seconds, more on a machine with
-/// many devices that is busy; what takes ten times as long was never seen to come back.
+/// How long opening and closing may take, in milliseconds. Opening for the first time takes up to seconds, more where many devices
+/// are busy; an opening that spins was watched for eight minutes, and did not come back.
 static LIMIT_MS: AtomicU64 = AtomicU64::new(30_000);
