@@ -6,8 +6,10 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use kvik::{ByteSize, CompatMode, Config, FileHandle, Layer, stats};
-use kvik_tests::gpu::{Gpu, Kind, Memory, Stream};
+use kvik::{
+    ByteSize, CompatMode, Config, DeviceBuffer, ErrorKind, FileHandle, Layer, driver, stats,
+};
+use kvik_tests::gpu::{Gpu, Kind, Memory, Stream, deregister, register};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 use tempfile::TempDir;
@@ -121,4 +123,109 @@ fn statistics_tell_what_went_by_cufile() {
         (stats::Backend::Posix, 10),
     ];
     assert_eq!(*seen.0.lock().unwrap(), expected);
+}
+
+#[test]
+fn the_driver_opens_is_asked_and_set_and_closes_when_nothing_is_registered() {
+    let (gpu, folder, handle) = setup("driver");
+    let (major, minor) = driver::version().unwrap();
+    assert!((1, 8) <= (major, minor), "{major}.{minor}");
+    driver::open().unwrap();
+    let open = driver::initialize().unwrap();
+    let told = driver::properties().unwrap();
+    // Where nvidia-fs is missing, only the compatible mode registers files.
+    assert!(told.allow_compat_mode || told.nvidia_fs_version != (0, 0) || told.p2pdma);
+    assert!(
+        told.max_device_cache_size_kib > 0 && told.max_batch_io_size > 0,
+        "{told:?}"
+    );
+    driver::set_max_device_cache_size_kib(told.max_device_cache_size_kib / 2).unwrap();
+    let set = driver::properties().unwrap().max_device_cache_size_kib;
+    assert_eq!(set, told.max_device_cache_size_kib / 2);
+    driver::set_max_device_cache_size_kib(told.max_device_cache_size_kib).unwrap();
+
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    drop(open);
+    driver::close().unwrap();
+    assert_eq!(driver::close().unwrap_err().kind(), ErrorKind::Misuse);
+    // Closed under no file; and opened once more for the next one.
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    drop(handle);
+    drop(driver::initialize().unwrap());
+    let path = folder.path().join("driver");
+    let options = FileHandle::options()
+        .read(true)
+        .compat(CompatMode::Off)
+        .open(path);
+    options
+        .unwrap()
+        .read_exact_at(memory.target(0..LEN), 0)
+        .unwrap();
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+}
+
+/// fastsafetensors#28, ai-dynamo/nixl#2146: registering a buffer twice, or a part of it, ends the load with a bare number.
+#[test]
+fn g3_a_buffer_is_registered_twice_in_parts_and_not_at_all_and_all_transfers_are_right() {
+    let (gpu, _folder, handle) = setup("registered");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    // The driver is open now, so that each is asked for.
+    for at in [0, 5_000, 5_000] {
+        let registration = register(memory.address() + at).unwrap();
+        assert!(registration.is_registered(), "{registration:?}");
+    }
+    memory.set(UNTOUCHED);
+    handle.read_exact_at(memory.target(5_000..LEN), 7).unwrap();
+    assert_same(&memory.bytes()[5_000..], &pattern(1, 7, LEN - 5_000));
+    for at in [9, 5_000, 0] {
+        deregister(memory.address() + at).unwrap();
+    }
+    let error = deregister(memory.address()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+
+    // Larger than any window through which others see the device's memory, where there is so much: registered or not, it is used.
+    let mut large = DeviceBuffer::new(0, 1 << 30).unwrap().register();
+    eprintln!("a gigabyte: {:?}", large.registration());
+    handle.read_at(&mut large, 0).unwrap();
+    let mut bytes = vec![0; LEN];
+    large.copy_to_host(&mut bytes).unwrap();
+    assert_same(&bytes, &pattern(1, 0, LEN));
+    handle.write_all_at(memory.source(0..LEN), 0).unwrap();
+    for kind in [Kind::Managed, Kind::Pinned] {
+        let mut other = Memory::new(&gpu, 0, kind, LEN);
+        assert!(!register(other.address()).unwrap().is_registered());
+        handle.read_exact_at(other.target(0..LEN), 0).unwrap();
+        assert_same(&other.bytes(), &memory.bytes());
+        deregister(other.address()).unwrap();
+    }
+}
+
+/// kvikio#437, cudf#21094, kvikio#818: a write to a file starts before the work that fills the buffer has ended.
+#[test]
+fn g2_a_write_by_cufile_waits_for_the_work_that_fills_its_buffer() {
+    let (gpu, _folder, handle) = setup("written");
+    for (turn, named) in [(1, false), (2, true)] {
+        let stream = match named {
+            true => Stream::new(&gpu, 0),
+            false => Stream::default_of(&gpu, 0),
+        };
+        let memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+        let held = stream.hold_before(&memory, turn);
+        let source = match named {
+            true => memory.source(0..LEN).behind(stream.raw()),
+            false => memory.source(0..LEN),
+        };
+        thread::scope(|scope| {
+            let write = scope.spawn(|| handle.write_at(source, 0));
+            // It has time to go wrong, and none to end.
+            thread::sleep(std::time::Duration::from_millis(30));
+            assert!(!write.is_finished(), "the stream is held");
+            drop(held);
+            assert_eq!(write.join().unwrap().unwrap(), LEN);
+        });
+        assert_all(&fs::read(handle.path()).unwrap(), turn);
+    }
 }

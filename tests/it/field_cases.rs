@@ -3,9 +3,10 @@
 
 use kvik::{ByteSize, Config, FileHandle, Layer, ReadOptions};
 use kvik_tests::faults::Shim;
+use kvik_tests::gpu::{Kind, Memory, deregister, register};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
-use crate::child;
+use crate::{child, gds};
 
 /// llnl/UnifyFS#185, ned14/llfio#29, KvikIO: one tool hangs, one fails, one is short.
 #[test]
@@ -117,4 +118,51 @@ fn c1_the_first_explicit_setting_wins_over_components_environment_and_other_thre
 fn c2_the_bytes_by_backend_are_those_that_the_kernel_counts() {
     let folder = tempfile::tempdir().unwrap();
     child("bytes-by-backend").arg(folder.path()).succeeds();
+}
+
+/// fastsafetensors#28, NVIDIA/gds-nvidia-fs#4, ai-dynamo/nixl#2143: a buffer that cuFile cannot register ends the load, with a bare
+/// number.
+#[test]
+fn g3_a_buffer_that_cufile_refuses_is_used_without_and_codes_of_both_kinds_have_their_names() {
+    let (gpu, cuda, cufile) = gds::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 40_000);
+    let handle = gds::open(&path, 1, 4096);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 40_000);
+    handle.read_exact_at(memory.target(0..40_000), 0).unwrap();
+    // Registered already, more than the device lets others see, and what no version of ours has heard of.
+    for code in [5023, 5036, 5016, 5099] {
+        cufile.fail("cuFileBufRegister", "1", code);
+        let registration = register(memory.address()).unwrap();
+        let why = registration.why_not().unwrap();
+        assert!(why.contains(&code.to_string()), "{why}");
+        memory.set(UNTOUCHED);
+        cufile.fall_short("cuFileRead", "*3");
+        handle.read_exact_at(memory.target(0..40_000), 0).unwrap();
+        assert_same(&memory.bytes(), &pattern(1, 0, 40_000));
+        cufile.succeed();
+        deregister(memory.address()).unwrap();
+    }
+    // Twice, and a part of it.
+    for at in [0, 0, 10_000] {
+        assert!(register(memory.address() + at).unwrap().is_registered());
+    }
+    handle.read_exact_at(memory.target(9..40_000), 1).unwrap();
+    assert_same(&memory.bytes()[9..], &pattern(1, 1, 39_991));
+    assert!(cufile.hits() > 0);
+    for at in [10_000, 0, 0] {
+        deregister(memory.address() + at).unwrap();
+    }
+    for (code, name) in [
+        (5008, "CU_FILE_IO_NOT_SUPPORTED (5008)"),
+        (5099, "cuFile status 5099"),
+        (libc::EIO, "EIO"),
+    ] {
+        cufile.fail("cuFileRead", "1", code);
+        let error = handle.read_at(memory.target(0..40_000), 0).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+        cufile.succeed();
+    }
+    drop(handle);
+    gds::assert_at_rest(&cuda, &cufile);
 }

@@ -16,6 +16,7 @@
 
 mod context;
 mod memory;
+mod registering;
 mod stream;
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -27,6 +28,7 @@ use crate::fake;
 
 pub use context::{OwnContext, current};
 pub use memory::{Kind, Memory};
+pub use registering::{deregister, register};
 pub use stream::{Held, Stream};
 
 /// The driver, started, and its devices. One test of a process has it at a time: what the process has pinned is looked at.
@@ -51,6 +53,8 @@ impl Gpu {
         let turn = Turn::take();
         if !real {
             Config::set_process(Layer::new().cuda_library(Some(fake::cuda()))).unwrap();
+            // A machine that has one has the real cuFile, too, which must not meet the fake driver.
+            kvik::driver::for_tests::show_direct_path(Err("the device is a fake"));
         }
         let cuda = driver(real)?;
         let devices = cuda

@@ -49,8 +49,7 @@ macro_rules! settings {
                 rule: Rule::any(),
             }
             /// Whether cuFile is used: `off` = cuFile or an error, `on` = never cuFile, `auto` = cuFile only where a direct
-            /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on. This
-            /// version proves no path: `auto` does what `on` does.
+            /// path was proven for the file. The words are KvikIO's: they say whether *compatibility mode* is on.
             CompatMode compat_mode: CompatMode {
                 variables: &["KVIK_COMPAT_MODE", "KVIKIO_COMPAT_MODE"],
                 default: "auto",
@@ -78,7 +77,7 @@ macro_rules! settings {
                 effect: Effect::Now,
                 rule: Rule::any(),
             }
-            /// Reads and writes of device memory below this size do not use cuFile.
+            /// Reads and writes of device memory below this size do not use cuFile, whatever the compat mode.
             GdsThreshold gds_threshold: ByteSize {
                 variables: &["KVIK_GDS_THRESHOLD", "KVIKIO_GDS_THRESHOLD"],
                 default: "16 KiB",

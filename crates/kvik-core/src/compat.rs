@@ -4,6 +4,7 @@
 //! Nothing is asked of the machine here.
 
 mod device;
+mod direct_path;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::error::{Error, ErrorKind, Op, Result};
 
 pub(crate) use device::unrecorded;
 pub use device::{AllowedWay, Check, CuFileCheck, DeviceRoute, DeviceWay};
+pub(crate) use direct_path::{is_served_by_nvidia_fs, sign_of_direct_path};
 
 /// Which engine a caller asks for, among those that the compat mode leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

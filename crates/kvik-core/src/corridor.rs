@@ -196,11 +196,9 @@ impl Call {
                 memory: kvik_stats::Memory::Host,
             });
         }
-        if let Some(cufile) = &self.cufile
-            && cufile.takes(len as u64)
-        {
+        if let Some(gds) = self.gds(spots, len)? {
             return Ok(Way {
-                engine: Arc::new(Gds::new(cufile.registered()?, spots)?),
+                engine: Arc::new(gds),
                 memory: kvik_stats::Memory::Device,
             });
         }
@@ -214,16 +212,37 @@ impl Call {
 
     /// The same for as many pieces at once as `count` says: cuFile takes them many at a time, where it can.
     fn way_for_many(&self, spots: &[Spot], longest: u64, len: usize, count: usize) -> Result<Way> {
-        if let Some(cufile) = self.cufile.as_ref().filter(|way| way.takes(len as u64))
+        if count > 1
             && !spots.is_empty()
-            && count > 1
+            && let Some(gds) = self.gds(spots, len)?
         {
             return Ok(Way {
-                engine: GdsBatch::over(Gds::new(cufile.registered()?, spots)?),
+                engine: GdsBatch::over(gds),
                 memory: kvik_stats::Memory::Device,
             });
         }
         self.way(spots, longest, len)
+    }
+
+    /// cuFile for memory at `spots`, if it takes pieces of up to `len` bytes there.
+    fn gds(&self, spots: &[Spot], len: usize) -> Result<Option<Gds>> {
+        let Some(cufile) = &self.cufile else {
+            return Ok(None);
+        };
+        if !cufile.takes(len as u64, spots)? {
+            return Ok(None);
+        }
+        let Some(file) = cufile.registered()? else {
+            return Ok(None);
+        };
+        let gds = Gds::new(file, spots)?;
+        Ok(Some(match cufile.gives_way() {
+            true => {
+                let host = Arc::clone(&self.for_device);
+                gds.or_staged(cufile.clone(), host, self.bounce_buffer_size)
+            }
+            false => gds,
+        }))
     }
 
     fn run_ranges(

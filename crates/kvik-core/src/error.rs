@@ -148,6 +148,13 @@ impl Error {
         self
     }
 
+    /// The same for a cause that others have, too.
+    #[must_use]
+    pub(crate) fn because_of(mut self, cause: Arc<dyn std::error::Error + Send + Sync>) -> Error {
+        self.0.cause = Some(cause);
+        self
+    }
+
     /// What a program may decide on.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

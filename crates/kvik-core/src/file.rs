@@ -271,7 +271,7 @@ impl FileHandle {
         Ok(Call {
             engine: Arc::clone(&self.0.engine),
             for_device: Arc::clone(&self.0.for_device),
-            cufile: self.cufile(&config)?,
+            cufile: self.cufile(&config),
             bounce_buffer_size: config.bounce_buffer_size()?.bytes(),
             pool: self.0.pool.clone().unwrap_or_else(ThreadPool::global),
             threads,

@@ -53,6 +53,7 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::AcqRel);
     crate::pool::forget_shared();
     crate::budget::forget_shared();
+    crate::gds::buffers::forget_shared();
 }
 
 // A second and more: a process of many gigabytes takes a few hundredths.

@@ -1,24 +1,21 @@
-//! cuFile: its driver, which the first use of it opens, and the files that it knows.
+//! cuFile: its driver, which the first use of it opens, and the files and buffers that it knows.
 //!
 //! ```text
 //! handle -> CuFileWay -> (first use of a device) driver -> RegisteredFile -> engine/gds.rs reads and writes by it
 //! ```
-//! cuFile's driver is opened once in a process, after CUDA's was started, and stays open: what is registered needs it, and cuFile
-//! closes it at exit. A child of the process that opened it is refused by [`device`](crate::device), and leaves alone what
-//! it inherited.
+//! The driver is opened after CUDA's was started, and stays open for as long as something is registered, or the program has it
+//! open; cuFile closes it at exit. A child of the process that opened it is refused by [`device`](crate::device), and leaves
+//! alone what it inherited.
 
-mod driver;
+pub(crate) mod buffers;
+pub(crate) mod driver;
 mod file;
+pub(crate) mod library;
+mod opening;
 mod queue;
+mod refusal;
+pub(crate) mod sign;
 
 pub use file::CuFileWay;
-pub(crate) use file::{CuFileFile, RegisteredFile};
+pub(crate) use file::{CuFileFile, RegisteredFile, Standing};
 pub(crate) use queue::RequestQueue;
-
-use crate::error::{Error, ErrorKind, Op};
-
-/// The error of a handle that may use cuFile alone; `why` completes "cuFile, which is".
-fn unavailable(why: &str) -> Error {
-    let why = format!("the compat mode OFF requires cuFile, which is {why}");
-    Error::new(ErrorKind::GdsUnavailable, Op::Inspect, why)
-}

@@ -29,8 +29,9 @@
 //!
 //! # Example: to the memory of a GPU and back
 //! Memory of a device is a target and a source like any other: a [`DeviceBuffer`], or what lies at an address
-//! ([`Target::from_raw`]). Its bytes go through a few page-locked slabs of the host, one filled while another is copied. The
-//! library of the CUDA driver is loaded at the first use of a device, and for nothing else.
+//! ([`Target::from_raw`]). Its bytes go through a few page-locked slabs of the host, one filled while another is copied; or by
+//! cuFile, where a direct path between storage and device was proven for the file, or the compat mode is `off`. NVIDIA's
+//! libraries are loaded at the first use of a device, and for nothing else.
 //! ```no_run
 //! # fn main() -> kvik_core::Result<()> {
 //! use kvik_core::{DeviceBuffer, FileHandle};
@@ -46,7 +47,7 @@
 //! stream that the call names ([`Target::behind`]). When a call has returned, its bytes are there for every stream.
 //!
 //! # Not here
-//! URLs and retries, memory maps and GPUDirect Storage are planned as crates of their own or for later versions; settings are
+//! URLs and retries, and memory maps are planned as crates of their own; settings are
 //! `kvik-config`'s, statistics `kvik-stats`'.
 //!
 //! # Foreign types in the public interface
@@ -59,6 +60,7 @@ compile_error!("kvik needs Linux 5.10 or newer: its engines are built on Linux s
 compile_error!("kvik needs a 64-bit target: file offsets and sizes in memory are the same numbers");
 
 pub mod corridor;
+pub mod driver;
 
 mod adopt;
 mod batch;
@@ -119,12 +121,14 @@ pub use compat::{
     RuledOut,
 };
 pub use device::{
-    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, free_pinned_memory, pinned_memory,
+    DeviceBuffer, PinnedBuffer, PinnedMemory, RawStream, RegisteredBuffer, free_pinned_memory,
+    pinned_memory,
 };
 pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use gds::buffers::{Registration, deregister_memory, register_memory};
 pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
 pub use page_cache::{

@@ -40,7 +40,7 @@ pub(crate) struct Opened {
     pub(crate) engine: Arc<dyn Engine>,
     /// The same for the small host buffers through which the bytes of a device go.
     pub(crate) for_device: Arc<dyn Engine>,
-    /// The file as cuFile is to know it, where it moves the bytes of devices.
+    /// The file as cuFile is to know it, where it may move the bytes of devices.
     pub(crate) cufile: Option<Arc<CuFileFile>>,
     /// Whether small transfers may be done by `pread` and `pwrite` at once: not where another engine was asked for.
     pub(crate) inline: bool,
@@ -120,9 +120,13 @@ pub(crate) fn open_at(
             None => by_piece(&file, &cached, access, &config, &mut route)?,
         },
     };
-    let cufile = (compat == CompatMode::Off).then(|| Arc::new(CuFileFile::new(Arc::clone(&file))));
+    let cufile = match compat {
+        CompatMode::On => None,
+        CompatMode::Off => Some(CuFileFile::new(Arc::clone(&file), true)),
+        CompatMode::Auto => Some(CuFileFile::new(Arc::clone(&file), false)),
+    };
     Ok(Opened {
-        cufile,
+        cufile: cufile.map(Arc::new),
         engine,
         for_device,
         inline,

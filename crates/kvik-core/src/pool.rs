@@ -275,6 +275,21 @@ fn start(shared: &Arc<Shared>, number: usize) -> io::Result<thread::JoinHandle<(
         })
 }
 
+/// Starts a thread for one call that may never return. Nobody joins it: whoever waits for it does so with an end.
+///
+/// # Errors
+/// The system starts no more threads.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where threads of kvik start"
+)]
+pub(crate) fn start_aside(name: &str, call: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(call)
+        .map(drop)
+}
+
 /// A thread begins with the signals blocked that the one which started it had blocked. A worker that blocks `SIGBUS` can
 /// read nothing out of maps; and of a fault while it is blocked the process dies, whatever handler there is.
 fn receive_faults() {

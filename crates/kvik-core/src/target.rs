@@ -221,7 +221,7 @@ fn locate(address: *mut u8, len: usize) -> Result<(Memory, Option<Spot>)> {
     let found = device::locate(address.addr() as u64, len)?;
     Ok(match (found.space, found.context) {
         (Space::Device | Space::Managed, Some(context)) => {
-            let spot = Spot::new(context, None);
+            let spot = Spot::new(context, None).managed(found.space == Space::Managed);
             // Where the driver does not tell how far the allocation goes, it goes as far as was asked.
             let end = found.address + found.left.unwrap_or(len as u64);
             (Memory::on_device(found.address, len, end), Some(spot))

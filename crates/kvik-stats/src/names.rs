@@ -229,6 +229,20 @@ pub static BYTES_BY_RING: Counter = Counter::new(row(
     Unstable,
     "Bytes read or written by io_uring, through the page cache or past it.",
 ));
+/// Bytes that cuFile moved.
+pub static BYTES_BY_CUFILE: Counter = Counter::new(row(
+    "bytes_by_cufile",
+    Bytes,
+    Unstable,
+    "Bytes read into or written from device memory by cuFile.",
+));
+/// A buffer was to be registered with cuFile and could not be.
+pub static REGISTRATIONS_REFUSED: Counter = Counter::new(row(
+    "registrations_refused",
+    Events,
+    Unstable,
+    "Buffers that were to be registered with cuFile and could not be; they are used unregistered.",
+));
 
 /// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
 pub const TOTALS: &[Metric] = &[
@@ -260,6 +274,8 @@ pub static COUNTERS: &[&Counter] = &[
     &BYTES_BY_PWRITE,
     &BYTES_BY_DIRECT,
     &BYTES_BY_RING,
+    &BYTES_BY_CUFILE,
+    &REGISTRATIONS_REFUSED,
 ];
 
 #[cfg(test)]

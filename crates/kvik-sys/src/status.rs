@@ -112,6 +112,10 @@ impl CuFileStatus {
         .cast_signed();
     /// The file lies where no direct path leads.
     pub const IO_NOT_SUPPORTED: i32 = CUfileOpError::CU_FILE_IO_NOT_SUPPORTED.0.cast_signed();
+    /// A size that the driver does not take.
+    pub const DRIVER_UNSUPPORTED_LIMIT: i32 = CUfileOpError::CU_FILE_DRIVER_UNSUPPORTED_LIMIT
+        .0
+        .cast_signed();
     /// Arguments that cuFile does not take.
     pub const INVALID_VALUE: i32 = CUfileOpError::CU_FILE_INVALID_VALUE.0.cast_signed();
     /// The driver is open already.

@@ -33,7 +33,7 @@
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet
-//! Device memory and GPUDirect Storage, URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
+//! URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
 #![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 

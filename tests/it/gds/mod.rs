@@ -1,9 +1,12 @@
 //! Device memory by cuFile, on fakes that fail, fall short and notice what must not be done. What once could break: a driver of
 //! cuFile's that is opened before CUDA's, a descriptor that is closed while cuFile uses it, a count that is taken for all.
 
+mod auto;
 mod batches;
+mod driver;
 mod failures;
 mod order;
+mod registration;
 mod transfers;
 
 use std::path::Path;

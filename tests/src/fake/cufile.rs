@@ -48,6 +48,32 @@ impl FakeCuFile {
         self.control("set_max_batch", [most]);
     }
 
+    /// Whether the kernel's own way between devices is there.
+    pub fn set_p2p(&self, there: bool) {
+        self.control("set_p2p", [usize::from(there)]);
+    }
+
+    /// Whether a direct path leads to the files that are registered from now on; by default, where nvidia-fs is.
+    pub fn set_direct(&self, direct: bool) {
+        self.control("set_direct", [usize::from(direct)]);
+    }
+
+    /// Whoever opens the driver waits until it may go on.
+    pub fn hold_opening(&self) {
+        self.control("hold_opening", [1]);
+    }
+
+    /// Lets them go on.
+    pub fn release_opening(&self) {
+        self.control("hold_opening", [0]);
+    }
+
+    /// How often a transfer named a registered buffer by the address where that starts.
+    #[must_use]
+    pub fn hits(&self) -> usize {
+        self.number("hits")
+    }
+
     /// What each transfer takes longer.
     pub fn set_delay(&self, delay: Duration) {
         let microseconds = usize::try_from(delay.as_micros()).unwrap();

@@ -97,7 +97,7 @@ fn sorted(entry: usize, given: &Given) -> Result<(Kind, Member)> {
         file: file.identity(),
         direction: given.direction,
         spot: *spot,
-        by_cufile: spot.is_some() && file.entry_is_for_cufile(memory.len())?,
+        by_cufile: spot.is_some() && file.entry_is_for_cufile(memory.len(), *spot)?,
     };
     let member = Member {
         entry,

@@ -8,7 +8,9 @@ use std::fmt;
 use kvik_config::CompatMode;
 
 use super::RuledOut;
+use super::direct_path::sign_of_direct_path;
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::gds::Standing;
 use crate::probe::{Fact, FileProbe, GpuProbe, Probe, Support};
 
 /// The ways that bytes of one file may take to and from device memory, and those that they may not, each with the reason.
@@ -93,19 +95,21 @@ pub enum Check {
     Kernel,
     /// libcufile.
     Library,
-    /// A file that can be opened past the page cache.
+    /// A file that can be opened past the page cache. Where it cannot, cuFile may still take it.
     DirectIo,
-    /// Udev's record of the block device, where the file lies on one.
+    /// Udev's record of the block device, where the file lies on one. Without it cuFile was seen to refuse the file.
     Udev,
-    /// A direct path between storage and device that was proven for this file. Only `auto` asks for it: with `off`, cuFile may
-    /// copy through host memory of its own.
+    /// A sign of a direct path between storage and device. Only `auto` asks for it, and wants the path proven for the file when it
+    /// is first used: with `off`, cuFile may copy through host memory of its own.
     DirectPath,
 }
 
 impl DeviceRoute {
     /// Decides by which ways the bytes of `file` may reach device memory: a decision of its arguments alone.
     ///
-    /// `on` never takes cuFile, `off` takes it or fails, `auto` takes it only where a direct path was proven for the file.
+    /// `on` never takes cuFile, `off` takes it or fails, `auto` takes it only where a direct path was proven for the file: of one that
+    /// was not used yet, whether there is a sign of that. Whether cuFile takes the file is not known before it is asked to;
+    /// [`FileHandle::device_route`](crate::FileHandle::device_route) tells how that went.
     ///
     /// # Errors
     /// `GdsUnavailable`: cuFile was required (`CompatMode::Off`) and cannot be used; the text names the check that failed.
@@ -116,6 +120,26 @@ impl DeviceRoute {
         file: &FileProbe,
     ) -> Result<DeviceRoute> {
         resolve(wanted, &DeviceFacts::of(machine, gpu, file))
+    }
+
+    /// The same with a sign of a direct path that was found before.
+    ///
+    /// # Errors
+    /// As for `resolve`.
+    pub(crate) fn resolve_with(
+        wanted: CompatMode,
+        (machine, gpu, file): (&Probe, &GpuProbe, &FileProbe),
+        sign: Fact<String>,
+    ) -> Result<DeviceRoute> {
+        let facts = DeviceFacts::of(machine, gpu, file);
+        let direct_path = sign;
+        resolve(
+            wanted,
+            &DeviceFacts {
+                direct_path,
+                ..facts
+            },
+        )
     }
 
     /// Whether `way` may be taken.
@@ -132,7 +156,7 @@ struct DeviceFacts {
     device: Support,
     /// What else cuFile needs, in the order of [`Check`], without the path.
     checks: Vec<CuFileCheck>,
-    /// What proves a direct path for the file.
+    /// What shows a direct path, for the machine.
     direct_path: Fact<String>,
 }
 
@@ -163,7 +187,7 @@ impl DeviceFacts {
         DeviceFacts {
             device,
             checks,
-            direct_path: direct_path(gpu),
+            direct_path: sign_of_direct_path(&gpu.nvidia_fs, &gpu.p2pdma),
         }
     }
 }
@@ -183,26 +207,17 @@ pub(crate) fn unrecorded(file: &FileProbe) -> Option<String> {
     without("not usable without the record of udev", &file.udev_record)
 }
 
-/// A module that is loaded serves some storage and not all: what proves the path for a file is that cuFile registers it with
-/// its compatible mode switched off, which only its engine can try.
-fn direct_path(gpu: &GpuProbe) -> Fact<String> {
-    let untried = |by: &str| {
-        Fact::absent(format!(
-            "{by}, and nothing in this version registers the file to try it"
-        ))
-    };
-    match (&gpu.nvidia_fs, &gpu.p2pdma) {
-        (Fact::Known(version), _) => untried(&format!("nvidia-fs {version} is loaded")),
-        (_, Support::Yes) => untried("a GPU offers its memory to other devices"),
-        (Fact::Absent { absent }, Support::No(why)) => Fact::absent(format!("{absent}, and {why}")),
-    }
-}
-
 fn resolve(wanted: CompatMode, facts: &DeviceFacts) -> Result<DeviceRoute> {
-    let missing = facts
-        .checks
-        .iter()
-        .find_map(|check| check.outcome.why_not());
+    let first = |of: fn(Check) -> bool| {
+        let mut checks = facts.checks.iter().filter(|check| of(check.check));
+        checks.find_map(|check| check.outcome.why_not())
+    };
+    let missing = first(Check::is_needed);
+    // Whether cuFile takes the file, it says when it is asked to.
+    let doubt = match first(|check| !check.is_needed()) {
+        Some(why) => format!("; it may refuse this file: {why}"),
+        None => String::new(),
+    };
     let (cufile, why) = match (wanted, missing, &facts.direct_path) {
         (CompatMode::On, ..) => (false, "the compat mode ON leaves it alone".to_owned()),
         (CompatMode::Off, Some(why), _) => {
@@ -210,19 +225,21 @@ fn resolve(wanted: CompatMode, facts: &DeviceFacts) -> Result<DeviceRoute> {
             return Err(Error::new(ErrorKind::GdsUnavailable, Op::Open, why));
         }
         (CompatMode::Auto, Some(why), _) => (false, why.to_owned()),
-        (CompatMode::Off, None, Fact::Known(proof)) => (
+        (CompatMode::Off, None, Fact::Known(sign)) => (
             true,
-            format!("the compat mode OFF requires it; a direct path: {proof}"),
+            format!("the compat mode OFF requires it; a sign of a direct path: {sign}{doubt}"),
         ),
         (CompatMode::Off, None, Fact::Absent { absent }) => (
             true,
             format!(
-                "the compat mode OFF requires it; without a direct path it copies through memory of its own: {absent}"
+                "the compat mode OFF requires it; without a direct path it copies through memory of its own: {absent}{doubt}"
             ),
         ),
-        (CompatMode::Auto, None, Fact::Known(proof)) => (
+        (CompatMode::Auto, None, Fact::Known(sign)) => (
             true,
-            format!("a direct path was proven for this file: {proof}"),
+            format!(
+                "there is a sign of a direct path, which the first transfer tries with its compatible mode off: {sign}{doubt}"
+            ),
         ),
         (CompatMode::Auto, None, Fact::Absent { absent }) => (
             false,
@@ -243,8 +260,8 @@ fn resolve(wanted: CompatMode, facts: &DeviceFacts) -> Result<DeviceRoute> {
             .map(|why| format!("without a direct path: {why}")),
     ));
     let staged = match cufile {
-        true => "for what is smaller than gds_threshold",
-        false => "through page-locked host memory",
+        true => FOR_THE_REST,
+        false => THROUGH_THE_HOST,
     };
     route.add(DeviceWay::CuFile, cufile, why);
     match facts.device.why_not() {
@@ -254,7 +271,46 @@ fn resolve(wanted: CompatMode, facts: &DeviceFacts) -> Result<DeviceRoute> {
     Ok(route)
 }
 
+const FOR_THE_REST: &str = "for what is smaller than gds_threshold, and managed memory";
+const THROUGH_THE_HOST: &str = "through page-locked host memory";
+
+impl Check {
+    /// Whether nothing can be tried without it. Of the others, cuFile has the last word.
+    fn is_needed(self) -> bool {
+        matches!(self, Check::Driver | Check::Kernel | Check::Library)
+    }
+}
+
 impl DeviceRoute {
+    /// The same for an open file, of which more is known by now.
+    pub(crate) fn of_file(mut self, standing: Standing) -> DeviceRoute {
+        let allows = self.allows(DeviceWay::CuFile);
+        match standing {
+            Standing::Registered(proof) if allows => {
+                self.allowed
+                    .retain(|allowed| allowed.way != DeviceWay::CuFile);
+                let why = match self.wanted {
+                    CompatMode::Auto => {
+                        Cow::Owned(format!("a direct path was proven for this file: {proof}"))
+                    }
+                    _ => Cow::Borrowed(proof),
+                };
+                let way = DeviceWay::CuFile;
+                self.allowed.insert(0, AllowedWay { way, why });
+            }
+            Standing::GivenUp(why) if allows => {
+                self.allowed
+                    .retain(|allowed| allowed.way != DeviceWay::CuFile);
+                for allowed in &mut self.allowed {
+                    allowed.why = Cow::Borrowed(THROUGH_THE_HOST);
+                }
+                self.add(DeviceWay::CuFile, false, why);
+            }
+            _ => {}
+        }
+        self
+    }
+
     fn add(&mut self, way: DeviceWay, allowed: bool, why: String) {
         let why = Cow::Owned(why);
         match allowed {

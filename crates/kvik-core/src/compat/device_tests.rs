@@ -22,11 +22,11 @@ fn facts(failed: &[(Check, &str)], device: Support, direct_path: Fact<String>) -
     }
 }
 
-fn proven() -> Fact<String> {
+fn shown() -> Fact<String> {
     Fact::Known("nvidia-fs 2.20.5".to_owned())
 }
 
-fn unproven() -> Fact<String> {
+fn not_shown() -> Fact<String> {
     Fact::absent("nvidia-fs is not loaded")
 }
 
@@ -49,25 +49,25 @@ fn check_text(wanted: CompatMode, facts: &DeviceFacts, expected: &str) {
 }
 
 #[test]
-fn cufile_is_taken_where_it_is_required_or_a_direct_path_was_proven() {
+fn cufile_is_taken_where_it_is_required_or_there_is_a_sign_of_a_direct_path() {
     use CompatMode::{Auto, Off, On};
-    let direct = facts(&[], Support::Yes, proven());
+    let direct = facts(&[], Support::Yes, shown());
     check_text(
         Auto,
         &direct,
-        "compat mode auto\n  cuFile    allowed: a direct path was proven for this file: nvidia-fs 2.20.5\n  staged    allowed: for what is smaller than gds_threshold",
+        "compat mode auto\n  cuFile    allowed: there is a sign of a direct path, which the first transfer tries with its compatible mode off: nvidia-fs 2.20.5\n  staged    allowed: for what is smaller than gds_threshold, and managed memory",
     );
     check_text(
         Off,
         &direct,
-        "compat mode off\n  cuFile    allowed: the compat mode OFF requires it; a direct path: nvidia-fs 2.20.5\n  staged    allowed: for what is smaller than gds_threshold",
+        "compat mode off\n  cuFile    allowed: the compat mode OFF requires it; a sign of a direct path: nvidia-fs 2.20.5\n  staged    allowed: for what is smaller than gds_threshold, and managed memory",
     );
     check_text(
         On,
         &direct,
         "compat mode on\n  staged    allowed: through page-locked host memory\n  cuFile    ruled out: the compat mode ON leaves it alone",
     );
-    let without = facts(&[], Support::Yes, unproven());
+    let without = facts(&[], Support::Yes, not_shown());
     check_text(
         Auto,
         &without,
@@ -76,12 +76,12 @@ fn cufile_is_taken_where_it_is_required_or_a_direct_path_was_proven() {
     check_text(
         Off,
         &without,
-        "compat mode off\n  cuFile    allowed: the compat mode OFF requires it; without a direct path it copies through memory of its own: nvidia-fs is not loaded\n  staged    allowed: for what is smaller than gds_threshold",
+        "compat mode off\n  cuFile    allowed: the compat mode OFF requires it; without a direct path it copies through memory of its own: nvidia-fs is not loaded\n  staged    allowed: for what is smaller than gds_threshold, and managed memory",
     );
 }
 
 #[test]
-fn the_first_check_that_fails_is_the_reason_in_every_combination() {
+fn the_first_check_that_fails_is_the_reason_and_of_the_file_cufile_has_the_last_word() {
     let checks = [
         (Check::Driver, "not usable: no CUDA driver: no file"),
         (Check::Kernel, "not usable under WSL"),
@@ -106,9 +106,13 @@ fn the_first_check_that_fails_is_the_reason_in_every_combination() {
             true => Support::no("no CUDA driver: no file"),
             false => Support::Yes,
         };
-        for direct_path in [proven(), unproven()] {
+        for direct_path in [shown(), not_shown()] {
             let facts = facts(&failed, device.clone(), direct_path.clone());
-            let first = failed.first().map(|(_, why)| *why);
+            let needed = |(check, _): &&(Check, &'static str)| {
+                !matches!(check, Check::DirectIo | Check::Udev)
+            };
+            let first = failed.iter().find(needed).map(|(_, why)| *why);
+            let doubt = failed.iter().find(|check| !needed(check));
 
             let on = resolve(CompatMode::On, &facts).unwrap();
             assert!(!on.allows(DeviceWay::CuFile));
@@ -118,6 +122,8 @@ fn the_first_check_that_fails_is_the_reason_in_every_combination() {
                 (Ok(off), None) => {
                     assert_eq!(off.allowed[0].way, DeviceWay::CuFile);
                     assert!(off.allows(DeviceWay::Staged) && off.ruled_out.is_empty());
+                    let told = off.allowed[0].why.split_once("; it may refuse this file: ");
+                    assert_eq!(told.map(|(_, why)| why), doubt.map(|(_, why)| *why));
                 }
                 (Err(error), Some(why)) => {
                     let expected = format!("the compat mode OFF requires cuFile, which is {why}");
@@ -197,13 +203,37 @@ fn facts_of_a_machine_become_the_checks_in_their_words() {
     file.block_device = Fact::absent("nfs4 has no block device of its own");
     assert_eq!(words(&gpu, &file)[4], "yes");
     gpu.nvidia_fs = Fact::Known("2.20.5".to_owned());
-    assert_eq!(
-        words(&gpu, &file)[5],
-        "without a direct path: nvidia-fs 2.20.5 is loaded, and nothing in this version registers the file to try it"
-    );
+    assert_eq!(words(&gpu, &file)[5], "yes");
     gpu.nvidia_fs = Fact::absent("not loaded");
     gpu.p2pdma = Support::Yes;
-    assert!(words(&gpu, &file)[5].contains("a GPU offers its memory"));
+    assert_eq!(words(&gpu, &file)[5], "yes");
     file.direct_opens = Support::Yes;
     assert_eq!(words(&gpu, &file)[3], "yes");
+}
+
+#[test]
+fn what_is_known_of_an_open_file_takes_the_place_of_what_was_expected() {
+    use CompatMode::{Auto, Off, On};
+    let facts = facts(&[], Support::Yes, shown());
+    let text = |wanted, standing| {
+        let route = resolve(wanted, &facts).unwrap();
+        route.of_file(standing).to_string()
+    };
+    let proof = "cuFile has registered it";
+    assert_eq!(
+        text(Auto, Standing::Registered(proof)),
+        "compat mode auto\n  cuFile    allowed: a direct path was proven for this file: cuFile has registered it\n  staged    allowed: for what is smaller than gds_threshold, and managed memory"
+    );
+    assert_eq!(
+        text(Off, Standing::Registered("it is required")),
+        "compat mode off\n  cuFile    allowed: it is required\n  staged    allowed: for what is smaller than gds_threshold, and managed memory"
+    );
+    assert_eq!(
+        text(Auto, Standing::GivenUp("a call of it failed".to_owned())),
+        "compat mode auto\n  staged    allowed: through page-locked host memory\n  cuFile    ruled out: a call of it failed"
+    );
+    let untried = resolve(Auto, &facts).unwrap().to_string();
+    assert_eq!(text(Auto, Standing::Untried), untried);
+    let on = resolve(On, &facts).unwrap().to_string();
+    assert_eq!(text(On, Standing::Registered(proof)), on);
 }

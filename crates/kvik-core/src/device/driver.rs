@@ -64,6 +64,18 @@ pub(crate) fn start() -> Result<()> {
     driver().map(drop)
 }
 
+/// An error in a child of the process that has started the driver. Nothing is loaded.
+///
+/// # Errors
+/// `Forked`.
+pub(crate) fn check_process() -> Result<()> {
+    match OWNER.load(Ordering::Acquire) {
+        0 => Ok(()),
+        _ if is_ours() => Ok(()),
+        _ => Err(forked()),
+    }
+}
+
 /// Whether this process has started the driver. Nothing is loaded.
 pub(crate) fn is_started() -> bool {
     started().is_some()

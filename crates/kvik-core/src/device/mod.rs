@@ -32,17 +32,21 @@ mod pinned;
 mod pinned_buffer;
 mod pointer;
 mod raw_stream;
+mod registered_buffer;
 mod slab;
 mod store;
 mod stream;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use context::{Context, Entered};
-pub(crate) use driver::{is_started, start};
+pub(crate) use driver::{check_process, is_started, start};
 pub(crate) use mark::Mark;
 pub use pinned_buffer::PinnedBuffer;
-pub(crate) use pointer::{Space, allocation_start, locate};
+pub(crate) use pointer::{
+    Allocation, NoAllocation, Space, allocation_around, allocation_start, locate,
+};
 pub use raw_stream::RawStream;
+pub use registered_buffer::RegisteredBuffer;
 pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
 pub(crate) use stream::{Copy, CopyStream};
@@ -54,6 +58,8 @@ use crate::error::{Error, ErrorKind, Op, Result};
 pub(crate) struct Spot {
     /// The context of its allocation.
     pub(crate) context: Context,
+    /// Whether it is managed: the driver moves its pages between device and host.
+    pub(crate) managed: bool,
     /// The streams, besides the default one, whose work so far comes first.
     pub(crate) streams: [Option<RawStream>; 2],
     // Whether there was no room for one of them.
@@ -82,9 +88,15 @@ impl Spot {
     pub(crate) fn new(context: Context, own: Option<RawStream>) -> Spot {
         Spot {
             context,
+            managed: false,
             streams: [own, None],
             too_many: false,
         }
+    }
+
+    /// The same in managed memory, or not.
+    pub(crate) fn managed(self, managed: bool) -> Spot {
+        Spot { managed, ..self }
     }
 
     /// Behind `stream` as well.

@@ -96,6 +96,53 @@ pub(crate) fn allocation_start(address: u64) -> Result<u64> {
     })
 }
 
+/// An allocation as the driver knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+    pub(crate) context: Context,
+}
+
+/// The allocation of a device around an address, all of it.
+///
+/// # Errors
+/// There is none that could be registered; and as for [`locate`].
+pub(crate) fn allocation_around(address: u64) -> Result<Allocation, NoAllocation> {
+    let found = locate(address, 1)?;
+    let context = match (found.space, found.context) {
+        (Space::Device, Some(context)) => context,
+        (Space::Managed, _) => return Err(NoAllocation::Because("it is managed memory")),
+        _ => return Err(NoAllocation::Because("it is memory of the host")),
+    };
+    let start = allocation_start(address)?;
+    let Some(left) = found.left else {
+        let why = "the driver does not tell how far its allocation goes";
+        return Err(NoAllocation::Because(why));
+    };
+    let len = address - start + left;
+    Ok(Allocation {
+        start,
+        len,
+        context,
+    })
+}
+
+/// Why there is no allocation to be registered.
+#[derive(Debug)]
+pub(crate) enum NoAllocation {
+    /// What the memory is, or what is not known of it: a clause.
+    Because(&'static str),
+    /// The driver failed.
+    Failed(Error),
+}
+
+impl From<Error> for NoAllocation {
+    fn from(error: Error) -> NoAllocation {
+        NoAllocation::Failed(error)
+    }
+}
+
 fn on_host(address: u64) -> Located {
     Located {
         space: Space::Host,

@@ -2,8 +2,12 @@
 //!
 //! cuFile's calls are not ordered with any stream. A lane waits, on the host, for what was queued on the default stream and on
 //! streams that the caller names when the call began; what is queued after the call comes after it anyway.
+//!
+//! Where the file may be moved by another way, too, the first call that fails ends cuFile's part: the rest of that task, and all
+//! tasks behind it, are staged.
 
 mod batch;
+mod rest;
 
 pub(crate) use batch::GdsBatch;
 
@@ -15,8 +19,9 @@ use kvik_sys::{CuFileFailure, DevicePtr};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 
+use super::staged::Staged;
 use super::{Completion, Engine, Lane, posix};
-use crate::corridor::{DeviceWindow, Task, Window};
+use crate::corridor::{CuFileWay, DeviceWindow, Task, Window};
 use crate::device::{self, Context, Entered, Mark, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::gds::RegisteredFile;
@@ -27,6 +32,22 @@ pub(crate) struct Gds {
     file: Arc<RegisteredFile>,
     context: Context,
     before: Vec<Mark>,
+    // How tasks end that cuFile does not carry out.
+    otherwise: Option<Otherwise>,
+}
+
+/// Another way for what cuFile does not move.
+struct Otherwise {
+    way: CuFileWay,
+    staged: Staged,
+}
+
+/// What stopped a task.
+enum Stop {
+    /// A call of cuFile's failed: another way may be open.
+    Refused(Error),
+    /// No way leads on.
+    Failed(Error),
 }
 
 impl Gds {
@@ -40,7 +61,21 @@ impl Gds {
             file,
             context,
             before,
+            otherwise: None,
         })
+    }
+
+    /// The same, where `host` and slabs take over what cuFile does not carry out, and the handle of `way` is told of it.
+    pub(crate) fn or_staged(
+        self,
+        way: CuFileWay,
+        host: Arc<dyn Engine>,
+        bounce_buffer_size: u64,
+    ) -> Gds {
+        // A lane of ours has waited for all that comes before.
+        let staged = Staged::at_once(host, self.context, bounce_buffer_size);
+        let otherwise = Some(Otherwise { way, staged });
+        Gds { otherwise, ..self }
     }
 
     /// Moves the bytes of a window from or to `offset`, but for the first `moved`; returns how many are moved then, and what
@@ -50,45 +85,62 @@ impl Gds {
         window: &DeviceWindow<'_>,
         offset: u64,
         mut moved: usize,
-    ) -> (usize, Option<Error>) {
+    ) -> (usize, Option<Stop>) {
         let op = match window.direction() {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
         };
         let base = match device::allocation_start(window.address()) {
             Ok(base) => base,
-            Err(error) => return (moved, Some(error)),
+            Err(error) => return (moved, Some(Stop::Failed(error))),
         };
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
                 Ok(left) => left,
-                Err(error) => return (moved, Some(error)),
+                Err(error) => return (moved, Some(Stop::Failed(error))),
             };
             match self.call(window, base, offset, moved, left) {
                 Ok(0) if op == Op::Read => break,
                 Ok(0) => {
                     let why = "the file takes no more bytes, without saying why";
-                    return (moved, Some(Error::new(ErrorKind::Io, op, why)));
+                    return (
+                        moved,
+                        Some(Stop::Refused(Error::new(ErrorKind::Io, op, why))),
+                    );
                 }
                 Ok(count) if count > left => {
                     let why = format!("cuFile moved {count} bytes where {left} were asked for");
-                    return (moved, Some(Error::new(ErrorKind::Internal, op, why)));
+                    return (
+                        moved,
+                        Some(Stop::Failed(Error::new(ErrorKind::Internal, op, why))),
+                    );
                 }
                 Ok(count) => {
                     moved += count;
+                    names::BYTES_BY_CUFILE.add(count as u64);
                     if count < left {
                         names::IO_SHORT.increment();
                     }
                 }
                 Err(failure) => {
                     if let Err(error) = self.retry(op, failure) {
-                        return (moved, Some(error));
+                        return (moved, Some(Stop::Refused(error)));
                     }
                 }
             }
         }
         (moved, None)
+    }
+
+    /// Whether what cuFile does not carry out may be staged, and whether all is by now.
+    fn gives_way(&self) -> bool {
+        self.otherwise.is_some()
+    }
+
+    fn is_given_up(&self) -> bool {
+        let otherwise = self.otherwise.as_ref();
+        otherwise.is_some_and(|otherwise| otherwise.way.is_given_up())
     }
 
     /// How many bytes behind the first `moved` are to be asked for: of a read, none beyond the end of the file or device, since
@@ -157,13 +209,7 @@ impl Engine for Gds {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let entered = self.context.enter()?;
-        self.before.iter().try_for_each(Mark::wait)?;
-        Ok(Box::new(GdsLane {
-            engine: self,
-            finished: None,
-            _entered: entered,
-        }))
+        Ok(Box::new(GdsLane::new(self)?))
     }
 }
 
@@ -171,7 +217,56 @@ impl Engine for Gds {
 struct GdsLane<'w> {
     engine: &'w Gds,
     finished: Option<Completion<'w>>,
+    // From when it is first needed on. Before the context is left.
+    staged: Option<Box<dyn Lane<'w> + 'w>>,
     _entered: Entered,
+}
+
+impl<'w> GdsLane<'w> {
+    fn new(engine: &'w Gds) -> Result<GdsLane<'w>> {
+        let entered = engine.context.enter()?;
+        engine.before.iter().try_for_each(Mark::wait)?;
+        Ok(GdsLane {
+            engine,
+            finished: None,
+            staged: None,
+            _entered: entered,
+        })
+    }
+
+    /// Moves what lies behind the first `moved` bytes of a window by cuFile, and what that does not carry out by the other way, if
+    /// there is one; returns how many bytes of the window are moved then.
+    fn move_rest(
+        &mut self,
+        window: &DeviceWindow<'_>,
+        offset: u64,
+        moved: usize,
+    ) -> (usize, Option<Error>) {
+        let engine = self.engine;
+        let Some(otherwise) = &engine.otherwise else {
+            let (moved, stop) = engine.transfer(window, offset, moved);
+            return (moved, stop.map(Stop::into_error));
+        };
+        let moved = match otherwise.way.is_given_up() {
+            true => moved,
+            false => match engine.transfer(window, offset, moved) {
+                (moved, Some(Stop::Refused(error))) => {
+                    otherwise.way.give_up(&error);
+                    moved
+                }
+                (moved, stop) => return (moved, stop.map(Stop::into_error)),
+            },
+        };
+        let (more, error) = self.stage_rest(&otherwise.staged, window, offset, moved);
+        (moved + more, error)
+    }
+}
+
+impl Stop {
+    fn into_error(self) -> Error {
+        let (Stop::Refused(error) | Stop::Failed(error)) = self;
+        error
+    }
 }
 
 impl<'w> Lane<'w> for GdsLane<'w> {
@@ -190,7 +285,7 @@ impl<'w> Lane<'w> for GdsLane<'w> {
     fn start(&mut self, task: Task, window: Window<'w>) {
         let (window, moved, error) = match window {
             Window::Device(mut window) => {
-                let (moved, error) = self.engine.transfer(&window, task.range.start, 0);
+                let (moved, error) = self.move_rest(&window, task.range.start, 0);
                 if window.direction() == Direction::Read {
                     window.fill_to(moved);
                 }

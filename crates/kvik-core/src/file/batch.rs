@@ -7,6 +7,7 @@ use kvik_stats::Direction;
 
 use super::{FileHandle, ranges};
 use crate::corridor::{Call, Plan};
+use crate::device::Spot;
 use crate::error::{Error, Op, Place, Result};
 use crate::memory::Memory;
 use crate::options::ReadOptions;
@@ -37,9 +38,9 @@ impl FileHandle {
         Ok((plan.range(), memory))
     }
 
-    /// Whether an entry of so many bytes of a device is for cuFile.
-    pub(crate) fn entry_is_for_cufile(&self, len: usize) -> Result<bool> {
-        self.is_for_cufile(len)
+    /// Whether an entry of so many bytes at `spot` is for cuFile.
+    pub(crate) fn entry_is_for_cufile(&self, len: usize, spot: Option<Spot>) -> Result<bool> {
+        self.is_for_cufile(len, spot)
             .map_err(|error| error.at(&self.0.place))
     }
 

@@ -7,6 +7,7 @@ use kvik_stats::{Direction, Memory, Span};
 
 use super::FileHandle;
 use crate::corridor::CuFileWay;
+use crate::device::Spot;
 use crate::engine::staged::Once;
 use crate::error::{Error, Op, Result};
 use crate::options::{ReadOptions, WriteOptions};
@@ -21,7 +22,7 @@ impl FileHandle {
         options: &ReadOptions,
     ) -> Result<usize> {
         let (len, slab) = (target.len(), self.bounce_buffer_size()?);
-        let once = !self.is_for_cufile(len)?;
+        let once = !self.is_for_cufile(len, target.spot())?;
         let Some(spot) = target.spot().filter(|_| once && Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.read(&mut target, offset);
         };
@@ -42,7 +43,7 @@ impl FileHandle {
         options: &WriteOptions,
     ) -> Result<usize> {
         let (len, slab) = (source.len(), self.bounce_buffer_size()?);
-        let once = !self.is_for_cufile(len)?;
+        let once = !self.is_for_cufile(len, source.spot())?;
         let Some(spot) = source.spot().filter(|_| once && Once::fits(slab, len)) else {
             return self.call(len as u64, options)?.write(source, offset);
         };
@@ -56,20 +57,20 @@ impl FileHandle {
     }
 
     /// How cuFile moves bytes of this file, if it is to.
-    pub(super) fn cufile(&self, config: &Config) -> Result<Option<CuFileWay>> {
-        let Some(file) = &self.0.cufile else {
-            return Ok(None);
-        };
-        Ok(Some(file.way(config.gds_threshold()?.bytes())))
+    pub(super) fn cufile(&self, config: &Config) -> Option<CuFileWay> {
+        let threshold = || Ok(config.gds_threshold()?.bytes());
+        self.0.cufile.as_ref()?.way(threshold())
     }
 
-    pub(super) fn is_for_cufile(&self, len: usize) -> Result<bool> {
-        if self.0.cufile.is_none() {
+    pub(super) fn is_for_cufile(&self, len: usize, spot: Option<Spot>) -> Result<bool> {
+        if !self.0.cufile.as_ref().is_some_and(|file| file.is_open()) {
             return Ok(false);
         }
         let config = self.0.config.clone().unwrap_or_else(Config::current);
-        let way = self.cufile(&config)?;
-        Ok(way.is_some_and(|way| way.takes(len as u64)))
+        match self.cufile(&config) {
+            Some(way) => way.takes(len as u64, spot.as_slice()),
+            None => Ok(false),
+        }
     }
 
     fn bounce_buffer_size(&self) -> Result<u64> {

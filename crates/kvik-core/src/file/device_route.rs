@@ -8,10 +8,12 @@ use super::FileHandle;
 use crate::compat::DeviceRoute;
 use crate::device::Context;
 use crate::error::{ErrorKind, Result};
+use crate::gds::sign::sign;
 use crate::probe::{FileProbe, GpuProbe, Probe};
 
 impl FileHandle {
-    /// By which ways its bytes may reach device memory, and why.
+    /// By which ways its bytes may reach device memory, and why: what was proven of cuFile and this file, by transfers so far, and
+    /// what was given up, by any clone of the handle.
     ///
     /// The answer is looked for at each call, and that takes a while: the CUDA driver is loaded and started for it, where nothing
     /// else has done so, as the settings of the process say. Opening a file never does.
@@ -27,9 +29,14 @@ impl FileHandle {
             return Err(error.at(&self.0.place));
         }
         let file = FileProbe::of(self.as_fd())?;
-        let gpu = GpuProbe::collect(&Config::current());
-        DeviceRoute::resolve(self.0.route.wanted, &Probe::collect(), &gpu, &file)
-            .map_err(|error| error.at(&self.0.place))
+        let (machine, gpu) = (Probe::collect(), GpuProbe::collect(&Config::current()));
+        let facts = (&machine, &gpu, &file);
+        let route = DeviceRoute::resolve_with(self.0.route.wanted, facts, sign().clone())
+            .map_err(|error| error.at(&self.0.place))?;
+        Ok(match &self.0.cufile {
+            Some(cufile) => route.of_file(cufile.standing()),
+            None => route,
+        })
     }
 }
 

@@ -7,75 +7,172 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::sync::Arc;
 
-use kvik_sys::{CuFile, CuFileHandle};
+use kvik_stats::names;
+use kvik_sys::{CuFile, CuFileHandle, CuFileStatus};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::driver::driver;
-use super::unavailable;
+use super::driver::{self, Mode, Use, Wanted};
+use super::refusal::Refusal;
+use super::sign;
 use crate::compat;
-use crate::device;
+use crate::device::{self, Spot};
 use crate::error::{Error, Op, Result};
+use crate::once::Once;
 use crate::probe::FileProbe;
 use crate::sync::{Mutex, lock};
 
 /// A file that is to be read and written by cuFile, and registered when that is first done.
 pub(crate) struct CuFileFile {
     file: Arc<File>,
+    // Whether nothing else may move its bytes; if not, cuFile does where a direct path was proven.
+    required: bool,
     registered: Mutex<Option<Arc<RegisteredFile>>>,
+    // Why it is left to the staged way, for good.
+    given_up: Once<String>,
+}
+
+/// What is known of cuFile and a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Standing {
+    /// Nobody has tried it yet.
+    Untried,
+    /// It has registered the file, with this proof of a direct path if it had to be proven.
+    Registered(&'static str),
+    /// It was given up, for this reason.
+    GivenUp(String),
 }
 
 /// The way of one call through cuFile.
 #[derive(Clone)]
 pub struct CuFileWay {
     file: Arc<CuFileFile>,
-    threshold: u64,
+    threshold: Result<u64>,
 }
 
 /// A file registered with cuFile; deregistered exactly once, on drop.
 pub(crate) struct RegisteredFile {
     handle: CuFileHandle,
-    cufile: CuFile,
+    proof: &'static str,
     // cuFile uses the descriptor until `drop` has run, so nobody else's is taken: that one may be closed before.
     file: File,
+    // The driver stays open until the file is not registered any more.
+    driver: Use,
 }
 
 impl CuFileFile {
-    pub(crate) fn new(file: Arc<File>) -> CuFileFile {
+    /// A file that only cuFile may move if `required`, else where a direct path was proven.
+    pub(crate) fn new(file: Arc<File>, required: bool) -> CuFileFile {
         CuFileFile {
             file,
+            required,
             registered: Mutex::new(None),
+            given_up: Once::new(),
         }
     }
 
-    /// The way for transfers of at least `threshold` bytes.
-    pub(crate) fn way(self: &Arc<CuFileFile>, threshold: u64) -> CuFileWay {
-        CuFileWay {
+    /// The way for transfers of at least `threshold` bytes, if cuFile is to be asked at all. Who moves bytes of the host's memory has
+    /// no use for it, and does not hear of a setting that cannot be used.
+    pub(crate) fn way(self: &Arc<CuFileFile>, threshold: Result<u64>) -> Option<CuFileWay> {
+        self.is_open().then(|| CuFileWay {
             file: Arc::clone(self),
             threshold,
+        })
+    }
+
+    /// Whether cuFile is to be asked at all: neither was it given up nor is it known that there is no direct path.
+    pub(crate) fn is_open(&self) -> bool {
+        self.required || self.given_up.get().is_none() && !sign::is_known_to_miss()
+    }
+
+    /// What has become of it. Not for a child, which lacks the thread that may have the lock.
+    pub(crate) fn standing(&self) -> Standing {
+        if let Some(why) = self.given_up.get() {
+            return Standing::GivenUp(why.clone());
+        }
+        match &*lock(&self.registered) {
+            Some(registered) => Standing::Registered(registered.proof),
+            None => Standing::Untried,
+        }
+    }
+
+    fn register(&self) -> Result<Arc<RegisteredFile>, Refusal> {
+        let wanted = match self.required {
+            true => Mode::Compatible,
+            false => Mode::Direct,
+        };
+        // Before the lock, which a thread that a child lacks may hold for ever.
+        device::check_process().map_err(|error| Refusal::of(error).passing())?;
+        let mut registered = lock(&self.registered);
+        if let Some(registered) = &*registered {
+            return Ok(Arc::clone(registered));
+        }
+        let driver = driver::acquire(Wanted::Only(wanted))?;
+        let made = Arc::new(RegisteredFile::new(&self.file, driver, wanted)?);
+        Ok(Arc::clone(registered.insert(made)))
+    }
+
+    /// From now on everything is staged.
+    fn give_up(&self, why: &str) {
+        // Of several that fail at once, one tells.
+        if self.given_up.set(why.to_owned()).1 {
+            names::FALLBACKS.increment();
+            let fd = self.file.as_raw_fd();
+            tracing::warn!(
+                fd,
+                why,
+                "cuFile does not move this file any more; its bytes are staged"
+            );
+            // Whoever still moves bytes by it has it, too.
+            let registered = lock(&self.registered).take();
+            drop(registered);
         }
     }
 }
 
 impl CuFileWay {
-    /// Whether a transfer of `len` bytes goes this way.
-    pub(crate) fn takes(&self, len: u64) -> bool {
-        len >= self.threshold
-    }
-
-    /// The file as cuFile knows it; the first call registers it.
+    /// Whether a transfer of `len` bytes of a device goes this way. Memory that is managed does not: cuFile takes none.
     ///
     /// # Errors
-    /// `GdsUnavailable` if cuFile cannot be used or does not take the file: the next call tries again. `Forked` in a child of
-    /// the process that uses devices.
-    pub(crate) fn registered(&self) -> Result<Arc<RegisteredFile>> {
-        // Before the lock, which a thread that a child lacks may hold for ever.
-        let cufile = driver()?;
-        let mut registered = lock(&self.file.registered);
-        if let Some(registered) = &*registered {
-            return Ok(Arc::clone(registered));
+    /// The threshold is a setting that cannot be used.
+    pub(crate) fn takes(&self, len: u64, spots: &[Spot]) -> Result<bool> {
+        let fits = len >= self.threshold.clone()? && !spots.iter().any(|spot| spot.managed);
+        // The sign is looked for last: that takes its time.
+        let file = &self.file;
+        Ok(fits && (file.required || file.is_open() && sign::sign().known().is_some()))
+    }
+
+    /// The file as cuFile knows it; the first call registers it. Nothing where it is to be staged instead.
+    ///
+    /// # Errors
+    /// Of a file that only cuFile may move, `GdsUnavailable` if cuFile cannot be used or does not take the file: the next call
+    /// tries again. `Forked` in a child of the process that uses devices.
+    pub(crate) fn registered(&self) -> Result<Option<Arc<RegisteredFile>>> {
+        match self.file.register() {
+            Ok(registered) => Ok(Some(registered)),
+            Err(refusal) if self.file.required => Err(refusal.required()),
+            Err(refusal) => {
+                match refusal.passes() {
+                    true => tracing::debug!(why = refusal.why(), "a transfer is staged"),
+                    false => self.file.give_up(refusal.why()),
+                }
+                Ok(None)
+            }
         }
-        let made = Arc::new(RegisteredFile::new(&self.file.file, cufile)?);
-        Ok(Arc::clone(registered.insert(made)))
+    }
+
+    /// Whether what fails may be staged.
+    pub(crate) fn gives_way(&self) -> bool {
+        !self.file.required
+    }
+
+    /// Whether cuFile was given up, by anybody.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.file.given_up.get().is_some()
+    }
+
+    /// A call of cuFile's failed, and another way is open.
+    pub(crate) fn give_up(&self, error: &Error) {
+        self.file.give_up(&format!("a call of it failed: {error}"));
     }
 }
 
@@ -88,27 +185,27 @@ impl fmt::Debug for CuFileWay {
 }
 
 impl RegisteredFile {
-    fn new(buffered: &File, cufile: CuFile) -> Result<RegisteredFile> {
+    fn new(buffered: &File, driver: Use, wanted: Mode) -> Result<RegisteredFile, Refusal> {
+        let proof = match (wanted, driver.mode()) {
+            (Mode::Compatible, _) => "the compat mode OFF requires it",
+            (Mode::Direct, Mode::Direct) => "cuFile has registered it with its compatible mode off",
+            (Mode::Direct, Mode::Compatible) => proof_by_properties(buffered, &driver)?,
+        };
         let file = match without_page_cache(buffered) {
             Ok(file) => file,
             // cuFile then copies by the page cache.
             Err(_) => buffered
                 .try_clone()
-                .map_err(|cause| Error::io(Op::Open, cause))?,
+                .map_err(|cause| Refusal::of(Error::io(Op::Open, cause)))?,
         };
         // SAFETY: the descriptor is ours, and closed only after `drop` has deregistered it.
-        let handle = unsafe { cufile.handle_register(file.as_raw_fd()) }.map_err(|status| {
-            let mut why = format!("not usable on this file: cuFileHandleRegister: {status}");
-            let probe = FileProbe::of(buffered.as_fd()).ok();
-            if let Some(missing) = probe.as_ref().and_then(compat::unrecorded) {
-                why = format!("{missing} (cuFileHandleRegister: {status})");
-            }
-            unavailable(&why).because(status)
-        })?;
+        let handle = unsafe { driver.cufile().handle_register(file.as_raw_fd()) }
+            .map_err(|status| not_registered(buffered, (wanted, driver.mode()), status))?;
         Ok(RegisteredFile {
             handle,
-            cufile,
+            proof,
             file,
+            driver,
         })
     }
 
@@ -117,7 +214,7 @@ impl RegisteredFile {
     }
 
     pub(crate) fn cufile(&self) -> &CuFile {
-        &self.cufile
+        self.driver.cufile()
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -139,8 +236,41 @@ impl Drop for RegisteredFile {
         }
         // SAFETY: `new` is the only maker of `handle` and this is its only release. No read or write is in flight: they
         // borrow the engine that holds an `Arc` of us.
-        unsafe { self.cufile.handle_deregister(self.handle) }
+        unsafe { self.cufile().handle_deregister(self.handle) }
     }
+}
+
+/// What stands in for a proof where cuFile is older than the parameter for its compatible mode, and registers any file.
+fn proof_by_properties(file: &File, driver: &Use) -> Result<&'static str, Refusal> {
+    let properties = driver.cufile().driver_get_properties();
+    let properties =
+        properties.map_err(|status| Refusal::of_call("cuFileDriverGetProperties", status))?;
+    let by_nvidia_fs = properties.nvfs_version != (0, 0) && properties.supports_nvme();
+    let probe = FileProbe::of(file.as_fd()).map_err(Refusal::of)?;
+    compat::is_served_by_nvidia_fs(by_nvidia_fs, &probe).map_err(|why| {
+        Refusal::new(format!(
+            "older than 1.14, before which it does not tell for which files it has a direct path: {why}"
+        ))
+    })
+}
+
+/// Why a file is not registered, with what may help.
+fn not_registered(file: &File, (wanted, mode): (Mode, Mode), status: CuFileStatus) -> Refusal {
+    let call = format!("cuFileHandleRegister: {status}");
+    let probe = FileProbe::of(file.as_fd()).ok();
+    let missing = probe.as_ref().and_then(compat::unrecorded);
+    let why = match (wanted, mode, missing) {
+        (Mode::Compatible, Mode::Direct, _) => format!(
+            "not usable on this file: {call}; its driver is open without its compatible mode, for what is registered with it: \
+             when that is closed, the next transfer opens it anew"
+        ),
+        (_, _, Some(missing)) => format!("{missing} ({call})"),
+        (Mode::Direct, ..) => {
+            format!("not usable on this file without its compatible mode: {call}")
+        }
+        (Mode::Compatible, ..) => format!("not usable on this file: {call}"),
+    };
+    Refusal::new(why).because(status)
 }
 
 /// The same file past the page cache, by a descriptor of its own.

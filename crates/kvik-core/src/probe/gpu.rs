@@ -95,6 +95,14 @@ impl GpuProbe {
         }
     }
 
+    /// What shows a direct path between storage and a device, `nvidia_fs` and `p2pdma`, for which nothing is loaded.
+    pub(crate) fn signs() -> (Fact<String>, Support) {
+        let root = Path::new("/");
+        let on_bus = system::on_bus(root);
+        let gpus = on_bus.known().map_or(&[][..], Vec::as_slice);
+        (system::nvidia_fs(root), system::p2pdma(root, gpus))
+    }
+
     /// Whether device memory can be used, and if not, why.
     #[must_use]
     pub fn usable(&self) -> Support {

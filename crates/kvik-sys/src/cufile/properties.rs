@@ -4,7 +4,8 @@ use std::mem::MaybeUninit;
 
 use super::CuFile;
 use crate::raw::cufile::{
-    CUfileDriverControlFlags as Control, CUfileDrvProps_t, CUfileFeatureFlags as Feature,
+    CUfileDriverControlFlags as Control, CUfileDriverStatusFlags as Status, CUfileDrvProps_t,
+    CUfileFeatureFlags as Feature,
 };
 use crate::status::CuFileStatus;
 
@@ -40,6 +41,16 @@ impl DriverProperties {
     /// Requests may go through the file system where no direct path leads.
     pub fn allows_compat_mode(&self) -> bool {
         has(self.control_flags, Control::CU_FILE_ALLOW_COMPAT_MODE.0)
+    }
+
+    /// Small reads and writes wait for the device by looking again and again.
+    pub fn polls(&self) -> bool {
+        has(self.control_flags, Control::CU_FILE_USE_POLL_MODE.0)
+    }
+
+    /// Local NVMe drives have a direct path.
+    pub fn supports_nvme(&self) -> bool {
+        has(self.status_flags, Status::CU_FILE_NVME_SUPPORTED.0)
     }
 
     /// The kernel's own way between devices on the bus can be used.

@@ -80,6 +80,7 @@ pub const CODES: &[(u32, &str)] = &[
 impl CUfileOpError {
     pub const CU_FILE_SUCCESS: Self = Self(0);
     pub const CU_FILE_DRIVER_NOT_INITIALIZED: Self = Self(5001);
+    pub const CU_FILE_DRIVER_UNSUPPORTED_LIMIT: Self = Self(5003);
     pub const CU_FILE_IO_NOT_SUPPORTED: Self = Self(5008);
     pub const CU_FILE_INVALID_VALUE: Self = Self(5022);
     pub const CU_FILE_DRIVER_ALREADY_OPEN: Self = Self(5026);
@@ -105,7 +106,16 @@ const _: () = {
 };
 
 pub type CUfileError_t = CUfileError;
+impl CUfileDriverStatusFlags {
+    pub const CU_FILE_NVME_SUPPORTED: Self = Self(4);
+}
+
+#[repr(transparent)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUfileDriverStatusFlags(pub c_uint);
+
 impl CUfileDriverControlFlags {
+    pub const CU_FILE_USE_POLL_MODE: Self = Self(0);
     pub const CU_FILE_ALLOW_COMPAT_MODE: Self = Self(1);
 }
 

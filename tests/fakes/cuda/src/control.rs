@@ -145,6 +145,12 @@ controls! {
         status(found.and_then(|place| alias.set(place.alias())))
     }
 
+    /// Whether the memory at `at` is managed.
+    fn fake_cuda_is_managed(at: usize) -> Code {
+        let world = world();
+        Code::from(world.holding(at).is_some_and(|known| known.kind == Kind::Managed))
+    }
+
     /// Copies `len` bytes out of memory of the device, at once.
     fn fake_cuda_peek(at: usize, to: usize, len: usize) -> Code {
         status(move_now(to, at, len))

@@ -6,7 +6,9 @@ use crate::cuda;
 use crate::driver::open_quietly;
 use crate::entry::cufile;
 use crate::state::state;
-use crate::status::{INVALID_VALUE, MEMORY_ALREADY_REGISTERED, MEMORY_NOT_REGISTERED};
+use crate::status::{
+    GPU_MEMORY_PINNING_FAILED, INVALID_VALUE, MEMORY_ALREADY_REGISTERED, MEMORY_NOT_REGISTERED,
+};
 
 cufile! {
     fn cuFileBufRegister(base: usize, len: usize, _flags: c_int) {
@@ -15,7 +17,11 @@ cufile! {
         }
         let mut state = state();
         open_quietly(&mut state)?;
+        cuda::refuse_managed(base)?;
         cuda::translate(base, len)?;
+        if state.buffers.values().sum::<usize>() + len > state.limits.pinned << 10 {
+            return Err(GPU_MEMORY_PINNING_FAILED);
+        }
         if state.buffers.contains_key(&base) {
             return Err(MEMORY_ALREADY_REGISTERED);
         }

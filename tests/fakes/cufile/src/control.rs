@@ -34,6 +34,30 @@ controls! {
         0
     }
 
+    /// Whether the kernel's own way between devices is there.
+    fn fake_cufile_set_p2p(there: c_int) -> c_int {
+        state().p2p = there != 0;
+        0
+    }
+
+    /// Whether a direct path leads to the files that are registered from now on: 0 for no, 1 for yes.
+    fn fake_cufile_set_direct(direct: c_int) -> c_int {
+        state().direct = Some(direct != 0);
+        0
+    }
+
+    /// Whoever opens the driver waits until this is called with 0.
+    fn fake_cufile_hold_opening(held: c_int) -> c_int {
+        state().opening_held = held != 0;
+        changed();
+        0
+    }
+
+    /// How often a transfer named a registered buffer by the address where that starts.
+    fn fake_cufile_hits() -> usize {
+        state().hits
+    }
+
     /// What each transfer takes longer.
     fn fake_cufile_set_delay(microseconds: u64) -> c_int {
         state().delay = Duration::from_micros(microseconds);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kvik_fake_common::text;
 
-use crate::status::{Answer, CUDA_POINTER_INVALID, Status};
+use crate::status::{Answer, CUDA_MEMORY_TYPE_INVALID, CUDA_POINTER_INVALID, Status};
 
 /// Whether it is there and initialised. Without that, the real library waits for ever when its driver is opened.
 pub(crate) fn is_ready() -> bool {
@@ -16,6 +16,19 @@ pub(crate) fn is_ready() -> bool {
     // SAFETY: the control has this type; both fakes are built from one tree.
     let call = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> i32>(address) };
     call() != 0
+}
+
+/// Memory that cuFile does not take: the driver moves its pages.
+pub(crate) fn refuse_managed(at: usize) -> Answer {
+    let Some(address) = find(c"fake_cuda_is_managed") else {
+        return Ok(());
+    };
+    // SAFETY: as above.
+    let call = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(usize) -> i32>(address) };
+    match call(at) {
+        0 => Ok(()),
+        _ => Err(CUDA_MEMORY_TYPE_INVALID),
+    }
 }
 
 /// Where the CPU finds `len` bytes that the caller names by an address of a device or of the host.

@@ -6,12 +6,18 @@ use kvik_fake_common::{Out, Text};
 
 use crate::cuda;
 use crate::entry::{RULES, cufile};
-use crate::state::{State, state};
-use crate::status::{Answer, DRIVER_ALREADY_OPEN, DRIVER_NOT_INITIALIZED, INVALID_VALUE, Status};
+use crate::state::{Limits, State, state, wait};
+use crate::status::{
+    Answer, DRIVER_ALREADY_OPEN, DRIVER_NOT_INITIALIZED, DRIVER_UNSUPPORTED_LIMIT, INVALID_VALUE,
+    Status,
+};
 
 cufile! {
     fn cuFileDriverOpen() {
         let mut state = state();
+        while state.opening_held {
+            state = wait(state);
+        }
         ready(&mut state)?;
         state.opened += 1;
         Ok(())
@@ -32,19 +38,21 @@ cufile! {
     }
 
     fn cuFileDriverSetPollMode(poll: bool, threshold: usize) {
-        set_late("poll", &format!("{poll}:{threshold}"))
+        set_late("poll", &format!("{poll}:{threshold}"), |limits| {
+            (limits.polls, limits.poll_threshold) = (poll, threshold);
+        })
     }
 
     fn cuFileDriverSetMaxDirectIOSize(kib: usize) {
-        set_late("max-direct-io", &kib.to_string())
+        set_late("max-direct-io", &kib.to_string(), |_| {})
     }
 
     fn cuFileDriverSetMaxCacheSize(kib: usize) {
-        set_late("max-cache", &kib.to_string())
+        set_late("max-cache", &within(kib)?.to_string(), |limits| limits.cache = kib)
     }
 
     fn cuFileDriverSetMaxPinnedMemSize(kib: usize) {
-        set_late("max-pinned", &kib.to_string())
+        set_late("max-pinned", &within(kib)?.to_string(), |limits| limits.pinned = kib)
     }
 
     fn cuFileGetVersion(version: Out<c_int>) {
@@ -108,16 +116,16 @@ impl Properties {
         Properties {
             major: state.nvfs,
             minor: if direct { 22 } else { 0 },
-            poll_threshold: 4,
+            poll_threshold: state.limits.poll_threshold,
             max_direct_io: 16384,
             // NVMe, where there is a way to it.
             status_flags: if direct { 1 << 4 } else { 0 },
-            control_flags: if state.allows_compat { 1 << 1 } else { 0 },
-            // Batches, streams, parallel transfers.
-            features: if state.max_batch > 0 { 0b1110 } else { 0b1100 },
-            max_cache: 131_072,
+            control_flags: u32::from(state.limits.polls) | u32::from(state.allows_compat) << 1,
+            // Batches, streams, parallel transfers, and the way between devices.
+            features: u32::from(state.max_batch > 0) << 1 | 0b1100 | u32::from(state.p2p) << 4,
+            max_cache: state.limits.cache as c_uint,
             per_buffer_cache: 1024,
-            max_pinned: 33_554_432,
+            max_pinned: state.limits.pinned as c_uint,
             max_batch: c_uint::try_from(state.max_batch).unwrap_or(c_uint::MAX),
             batch_timeout: 0,
         }
@@ -149,6 +157,9 @@ fn close() -> Answer {
         return Err(DRIVER_NOT_INITIALIZED);
     }
     state.opened -= 1;
+    if state.opened == 0 {
+        state.limits = Limits::FIRST;
+    }
     let left = (state.files.len(), state.buffers.len(), state.moving);
     if state.opened == 0 && left != (0, 0, 0) {
         let (files, buffers, moving) = left;
@@ -169,10 +180,19 @@ fn set(kind: &str, parameter: c_int, value: &str) -> Answer {
     Ok(())
 }
 
+/// Sizes are numbers of 32 bits where the driver tells them, and whole pages of the device.
+fn within(kib: usize) -> Answer<usize> {
+    match kib.is_multiple_of(4) && c_uint::try_from(kib).is_ok() {
+        true => Ok(kib),
+        false => Err(DRIVER_UNSUPPORTED_LIMIT),
+    }
+}
+
 /// A property, which can be changed while the driver is open.
-fn set_late(name: &str, value: &str) -> Answer {
+fn set_late(name: &str, value: &str, change: impl FnOnce(&mut Limits)) -> Answer {
     let mut state = state();
     open_quietly(&mut state)?;
+    change(&mut state.limits);
     state.parameters.push(format!("{name}={value}"));
     Ok(())
 }

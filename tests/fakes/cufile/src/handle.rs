@@ -38,7 +38,8 @@ cufile! {
         if state.files.values().any(|file| file.fd == fd) {
             return Err(HANDLE_ALREADY_REGISTERED);
         }
-        if state.nvfs == 0 && !state.allows_compat {
+        let direct = state.direct.unwrap_or(state.nvfs != 0);
+        if !direct && !state.allows_compat {
             return Err(IO_NOT_SUPPORTED);
         }
         let made = state.handle();

@@ -25,6 +25,16 @@ pub(crate) struct State {
     pub(crate) nvfs: u32,
     /// The most entries in a batch; 0 where there are no batches.
     pub(crate) max_batch: usize,
+    /// Whether the kernel's own way between devices is there.
+    pub(crate) p2p: bool,
+    /// Whether a direct path leads to the files that are registered from now on; by default, where nvidia-fs is.
+    pub(crate) direct: Option<bool>,
+    /// What programs may change while the driver is open.
+    pub(crate) limits: Limits,
+    /// Whoever opens the driver waits.
+    pub(crate) opening_held: bool,
+    /// How often a transfer named a buffer that is registered, by the address where that starts.
+    pub(crate) hits: usize,
     pub(crate) delay: Duration,
     /// No transfer goes on.
     pub(crate) held: bool,
@@ -32,6 +42,23 @@ pub(crate) struct State {
     pub(crate) most_moving: usize,
     pub(crate) faults: Vec<String>,
     handles: usize,
+}
+
+/// What a driver that is opened begins with, in KiB but for the first.
+pub(crate) struct Limits {
+    pub(crate) polls: bool,
+    pub(crate) poll_threshold: usize,
+    pub(crate) cache: usize,
+    pub(crate) pinned: usize,
+}
+
+impl Limits {
+    pub(crate) const FIRST: Limits = Limits {
+        polls: false,
+        poll_threshold: 4,
+        cache: 131_072,
+        pinned: 33_554_432,
+    };
 }
 
 /// A registered file.
@@ -56,6 +83,11 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         nvfs: number("FAKE_CUFILE_NVFS", 0),
         // As the real library has it without a setting.
         max_batch: 128,
+        p2p: false,
+        direct: None,
+        limits: Limits::FIRST,
+        opening_held: false,
+        hits: 0,
         delay: Duration::from_micros(number("FAKE_CUFILE_DELAY_US", 0)),
         held: false,
         moving: 0,

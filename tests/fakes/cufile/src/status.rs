@@ -44,8 +44,10 @@ const CUDA_DRIVER_ERROR: i32 = 5011;
 
 pub(crate) const SUCCESS: Status = Status::new(0);
 pub(crate) const DRIVER_NOT_INITIALIZED: Status = Status::new(5001);
+pub(crate) const DRIVER_UNSUPPORTED_LIMIT: Status = Status::new(5003);
 pub(crate) const IO_NOT_SUPPORTED: Status = Status::new(5008);
 pub(crate) const CUDA_POINTER_INVALID: Status = Status::new(5012);
+pub(crate) const CUDA_MEMORY_TYPE_INVALID: Status = Status::new(5013);
 pub(crate) const INVALID_FILE_TYPE: Status = Status::new(5018);
 pub(crate) const INVALID_VALUE: Status = Status::new(5022);
 pub(crate) const MEMORY_ALREADY_REGISTERED: Status = Status::new(5023);
@@ -54,4 +56,5 @@ pub(crate) const DRIVER_ALREADY_OPEN: Status = Status::new(5026);
 pub(crate) const HANDLE_NOT_REGISTERED: Status = Status::new(5027);
 pub(crate) const HANDLE_ALREADY_REGISTERED: Status = Status::new(5028);
 pub(crate) const INTERNAL_ERROR: Status = Status::new(5030);
+pub(crate) const GPU_MEMORY_PINNING_FAILED: Status = Status::new(5036);
 pub(crate) const BATCH_FULL: Status = Status::new(5037);

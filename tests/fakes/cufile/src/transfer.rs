@@ -129,7 +129,13 @@ impl Transfer {
         if self.size == 0 {
             return Ok(0);
         }
-        cuda::translate(at, self.size)
+        cuda::refuse_managed(at)?;
+        let alias = cuda::translate(at, self.size)?;
+        let mut state = state();
+        if state.buffers.contains_key(&base) {
+            state.hits += 1;
+        }
+        Ok(alias)
     }
 
     /// Goes on after short counts, up to the end of the file.

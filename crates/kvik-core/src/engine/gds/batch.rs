@@ -22,7 +22,6 @@ use kvik_sys::CuFileFailure;
 use self::requests::{CuFileRequests, Event, Request, Requests, Submitted};
 use super::Gds;
 use crate::corridor::{DeviceWindow, Task, Window};
-use crate::device::{Entered, Mark};
 use crate::engine::{Completion, Engine, Lane};
 use crate::error::{Error, ErrorKind, Op, Result};
 
@@ -57,12 +56,8 @@ impl Engine for GdsBatch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let entered = self.gds.context.enter()?;
-        self.gds.before.iter().try_for_each(Mark::wait)?;
-        let requests = CuFileRequests::new(&self.gds, self.most, &self.gave_way);
-        let mut lane = BatchLane::new(requests, PATIENCE);
-        lane._entered = Some(entered);
-        Ok(Box::new(lane))
+        let requests = CuFileRequests::new(&self.gds, self.most, &self.gave_way)?;
+        Ok(Box::new(BatchLane::new(requests, PATIENCE)))
     }
 
     fn readers(&self) -> usize {
@@ -86,7 +81,6 @@ struct BatchLane<'w, R: Requests> {
     patience: Duration,
     // When cuFile was last heard of.
     heard: Instant,
-    _entered: Option<Entered>,
 }
 
 /// A task on its way.
@@ -111,7 +105,6 @@ impl<'w, R: Requests> BatchLane<'w, R> {
             finished: Vec::new(),
             patience,
             heard: Instant::now(),
-            _entered: None,
         }
     }
 
@@ -257,6 +250,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
         match event.outcome {
             // The file ends earlier than it did when this was asked for.
             Ok(0) if op == Op::Read => self.finish(event.cookie, None),
+            Ok(0) if self.requests.has_another_way() => self.move_alone(event.cookie),
             Ok(0) => {
                 let why = "the file takes no more bytes, without saying why";
                 self.finish(event.cookie, Some(Error::new(ErrorKind::Io, op, why)));
@@ -267,6 +261,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
             }
             Ok(count) => {
                 moving.moved += count;
+                names::BYTES_BY_CUFILE.add(count as u64);
                 if count < asked {
                     names::IO_SHORT.increment();
                 }
@@ -282,6 +277,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
             }
             Err(failure) => match self.requests.retry(op, failure) {
                 Ok(()) => self.go_on(event.cookie),
+                Err(_) if self.requests.has_another_way() => self.move_alone(event.cookie),
                 Err(error) => self.finish(event.cookie, Some(error)),
             },
         }

@@ -19,6 +19,7 @@ struct Script {
     events: Vec<Event>,
     alone: Vec<(u64, usize)>,
     cancelled: bool,
+    has_another_way: bool,
     given_up: usize,
     unanswered: usize,
 }
@@ -113,8 +114,12 @@ impl Requests for Scripted {
 
     fn give_way(&self, _: &dyn std::fmt::Display) {}
 
+    fn has_another_way(&self) -> bool {
+        self.0.borrow().has_another_way
+    }
+
     fn move_alone(
-        &self,
+        &mut self,
         window: &DeviceWindow<'_>,
         offset: u64,
         moved: usize,
@@ -239,6 +244,20 @@ fn what_cufile_does_not_do_in_a_batch_is_asked_of_it_alone() {
     let outcomes = run(&mut cufile.lane(), &[100, 40, 100, 100]);
     assert_eq!(counts(&outcomes), [100, 40, 100, 100]);
     assert_eq!(cufile.0.borrow().alone, [(140, 0)]);
+}
+
+#[test]
+fn what_fails_in_a_batch_goes_on_alone_where_there_is_another_way() {
+    let cufile = Scripted::new(8, |_, request| {
+        Some(match request.cookie {
+            1 => Err(CuFileFailure::System(Some(libc::EIO))),
+            _ => Ok(request.len),
+        })
+    });
+    cufile.0.borrow_mut().has_another_way = true;
+    let outcomes = run(&mut cufile.lane(), &[100, 40, 100]);
+    assert_eq!(counts(&outcomes), [100, 40, 100]);
+    assert_eq!(cufile.0.borrow().alone, [(100, 0)]);
 }
 
 #[test]

@@ -58,6 +58,22 @@ impl Staged {
             before,
         })
     }
+
+    /// The same for work in `context`, before which nothing comes that was not waited for already. Tasks are no longer than a slab.
+    pub(crate) fn at_once(
+        host: Arc<dyn Engine>,
+        context: Context,
+        bounce_buffer_size: u64,
+    ) -> Staged {
+        let sizes = Sizes::of(bounce_buffer_size);
+        Staged {
+            host,
+            context,
+            longest: sizes.room,
+            sizes,
+            before: Vec::new(),
+        }
+    }
 }
 
 impl Engine for Staged {

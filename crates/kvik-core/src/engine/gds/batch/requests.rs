@@ -11,7 +11,7 @@ use kvik_sys::{
 
 use crate::corridor::DeviceWindow;
 use crate::device;
-use crate::engine::gds::Gds;
+use crate::engine::gds::{Gds, GdsLane};
 use crate::error::{Error, Op, Result};
 use crate::gds::RequestQueue;
 
@@ -75,13 +75,16 @@ pub(super) trait Requests {
     /// Whether what failed is to be asked anew; the error if not.
     fn retry(&self, op: Op, failure: CuFileFailure) -> Result<()>;
 
+    /// Whether another way is open for what cuFile fails at, which [`move_alone`](Requests::move_alone) takes then.
+    fn has_another_way(&self) -> bool;
+
     /// Notes that requests go alone which should go together, and why.
     fn give_way(&self, why: &dyn fmt::Display);
 
     /// Moves the rest of a window behind the first `moved` bytes by calls of its own; returns how many bytes of the window are
     /// moved then.
     fn move_alone(
-        &self,
+        &mut self,
         window: &DeviceWindow<'_>,
         offset: u64,
         moved: usize,
@@ -92,22 +95,31 @@ pub(super) trait Requests {
 pub(super) struct CuFileRequests<'w> {
     gds: &'w Gds,
     queue: Option<RequestQueue>,
+    alone: GdsLane<'w>,
     gave_way: &'w AtomicBool,
 }
 
 impl<'w> CuFileRequests<'w> {
     /// Room for `most` requests, or for none if cuFile has no batch to spare: single calls then do.
-    pub(super) fn new(gds: &'w Gds, most: u32, gave_way: &'w AtomicBool) -> CuFileRequests<'w> {
+    ///
+    /// # Errors
+    /// As for a lane of single calls.
+    pub(super) fn new(
+        gds: &'w Gds,
+        most: u32,
+        gave_way: &'w AtomicBool,
+    ) -> Result<CuFileRequests<'w>> {
         let mut requests = CuFileRequests {
             gds,
             queue: None,
+            alone: GdsLane::new(gds)?,
             gave_way,
         };
         match RequestQueue::set_up(&gds.file, most) {
             Ok(queue) => requests.queue = Some(queue),
             Err(why) => requests.give_way(&why),
         }
-        requests
+        Ok(requests)
     }
 }
 
@@ -125,6 +137,10 @@ impl Requests for CuFileRequests<'_> {
     }
 
     fn submit(&mut self, requests: &[Request]) -> Submitted {
+        if self.gds.is_given_up() {
+            // None is in flight.
+            self.queue = None;
+        }
         let Some(queue) = &mut self.queue else {
             return Submitted::None;
         };
@@ -189,6 +205,10 @@ impl Requests for CuFileRequests<'_> {
         self.gds.retry(op, failure)
     }
 
+    fn has_another_way(&self) -> bool {
+        self.gds.gives_way()
+    }
+
     fn give_way(&self, why: &dyn fmt::Display) {
         if !self.gave_way.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
@@ -197,12 +217,12 @@ impl Requests for CuFileRequests<'_> {
     }
 
     fn move_alone(
-        &self,
+        &mut self,
         window: &DeviceWindow<'_>,
         offset: u64,
         moved: usize,
     ) -> (usize, Option<Error>) {
-        self.gds.transfer(window, offset, moved)
+        self.alone.move_rest(window, offset, moved)
     }
 }
 
