@@ -79,7 +79,7 @@ impl OnStream {
         let cut = Cut::new(offset, range.end - range.start, call.bounce_buffer_size);
         let device = memory.start().addr() as u64;
         let entered = stream.enter()?;
-        let (cut, slabs) = take_slabs(&stream, cut)?;
+        let (cut, slabs) = take_slabs(&stream, cut, order.threads)?;
         let words = Words::lend(stream.context())?;
         let queue = Queue {
             stream: &stream,
@@ -120,18 +120,19 @@ impl OnStream {
                 return outcome;
             }
             limit = LATER;
-            let failure = match self.flight.is_loose() {
-                true => match self.twice(CallerStream::drain) {
-                    Ok(()) => None,
-                    failed => failed.err(),
-                },
-                false => match self.twice(CallerStream::look) {
-                    Ok(()) => continue,
-                    failed => failed.err(),
-                },
+            let is_loose = self.flight.is_loose();
+            let asked = match is_loose {
+                true => self.twice(CallerStream::finish),
+                false => self.twice(CallerStream::look),
             };
-            crew().dismiss(&self.flight);
-            self.flight.land(failure);
+            match asked {
+                Ok(()) if is_loose => self.flight.passed(),
+                Ok(()) => {}
+                Err(failure) => {
+                    crew().dismiss(&self.flight);
+                    self.flight.land(Some(failure));
+                }
+            }
         }
     }
 
@@ -153,9 +154,9 @@ impl std::fmt::Debug for OnStream {
 }
 
 /// Slabs for a transfer, and how it is cut to go through these.
-fn take_slabs(stream: &CallerStream, cut: Cut) -> Result<(Cut, Vec<Slab>)> {
+fn take_slabs(stream: &CallerStream, cut: Cut, threads: usize) -> Result<(Cut, Vec<Slab>)> {
     let context = stream.context();
-    let slabs = Slab::take_for_stream(context, cut.slab(), cut.slabs(), LIMIT)?;
+    let slabs = Slab::take_for_stream(context, cut.slab(), cut.slabs(threads), LIMIT)?;
     if !slabs.is_empty() {
         return Ok((cut, slabs));
     }
@@ -219,7 +220,7 @@ impl Queue<'_> {
                 self.loose = true;
                 self.stream.count(self.words, end as u32 + 1)
             });
-            queued.map_err(|error| self.refused(end - 1, error))?;
+            queued.map_err(|error| self.refused(end, error))?;
         }
         Ok(())
     }
