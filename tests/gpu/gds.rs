@@ -5,9 +5,11 @@ mod batches;
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use kvik::{
-    ByteSize, CompatMode, Config, DeviceBuffer, ErrorKind, FileHandle, Layer, driver, stats,
+    ByteSize, CompatMode, Config, DeviceBuffer, ErrorKind, FileHandle, Layer, RegisteredStream,
+    driver, stats,
 };
 use kvik_tests::gpu::{Gpu, Kind, Memory, Stream, deregister, register};
 use kvik_tests::need;
@@ -180,6 +182,12 @@ fn g3_a_buffer_is_registered_twice_in_parts_and_not_at_all_and_all_transfers_are
     memory.set(UNTOUCHED);
     handle.read_exact_at(memory.target(5_000..LEN), 7).unwrap();
     assert_same(&memory.bytes()[5_000..], &pattern(1, 7, LEN - 5_000));
+    memory.set(UNTOUCHED);
+    let stream = Stream::new(&gpu, 0);
+    let read = stream.read(&handle, &mut memory, 5_000..LEN, 7).unwrap();
+    assert_eq!(read.check().unwrap(), LEN - 5_000);
+    drop(read);
+    assert_same(&memory.bytes()[5_000..], &pattern(1, 7, LEN - 5_000));
     for at in [9, 5_000, 0] {
         deregister(memory.address() + at).unwrap();
     }
@@ -221,11 +229,88 @@ fn g2_a_write_by_cufile_waits_for_the_work_that_fills_its_buffer() {
         thread::scope(|scope| {
             let write = scope.spawn(|| handle.write_at(source, 0));
             // It has time to go wrong, and none to end.
-            thread::sleep(std::time::Duration::from_millis(30));
+            thread::sleep(Duration::from_millis(30));
             assert!(!write.is_finished(), "the stream is held");
             drop(held);
             assert_eq!(write.join().unwrap().unwrap(), LEN);
         });
         assert_all(&fs::read(handle.path()).unwrap(), turn);
+    }
+}
+
+#[test]
+fn cufile_moves_bytes_in_the_order_of_a_stream() {
+    let (gpu, _folder, handle) = setup("on stream");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    for (offset, at, len) in [(0, 0, LEN), (4097, 3, 1_000_001), (7, 0, 1)] {
+        memory.set(UNTOUCHED);
+        let read = stream.read(&handle, &mut memory, at..at + len, offset);
+        let written = stream.write(&handle, &memory, at..at + len, LEN as u64);
+        assert_eq!(read.unwrap().check().unwrap(), len);
+        assert_eq!(written.unwrap().check().unwrap(), len);
+        let truth = pattern(1, offset, len);
+        let bytes = memory.bytes();
+        assert_all(&bytes[..at], UNTOUCHED);
+        assert_same(&bytes[at..at + len], &truth);
+        assert_all(&bytes[at + len..], UNTOUCHED);
+        let stored = fs::read(handle.path()).unwrap();
+        assert_same(&stored[LEN..LEN + len], &truth);
+        handle.set_len(LEN as u64).unwrap();
+    }
+}
+
+/// The first call makes what cuFile needs for streams, and may wait for those that are held.
+#[test]
+fn cufile_finds_the_file_as_it_is_when_the_stream_is_there() {
+    let (gpu, _folder, handle) = setup("behind");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let end = LEN as u64;
+    let first = stream.read(&handle, &mut memory, 0..1000, 0).unwrap();
+    assert_eq!(first.check().unwrap(), 1000);
+    let again = stream.write(&handle, &memory, 0..1000, 0).unwrap();
+    assert_eq!(again.check().unwrap(), 1000);
+    memory.set(UNTOUCHED);
+    let held = stream.hold_before(&memory, 9);
+    let short = stream.read(&handle, &mut memory, 1000..9000, end - 500);
+    let written = stream.write(&handle, &memory, 0..1000, end);
+    let behind = stream.read(&handle, &mut memory, 20_000..29_000, end + 1000);
+    let grown = stream.read(&handle, &mut memory, 40_000..49_000, end - 500);
+    thread::sleep(Duration::from_millis(20));
+    assert!(!short.as_ref().unwrap().is_done());
+    drop(held);
+    assert_eq!(short.unwrap().check().unwrap(), 500);
+    assert_eq!(written.unwrap().check().unwrap(), 1000);
+    assert_eq!(behind.unwrap().check().unwrap(), 0);
+    assert_eq!(grown.unwrap().check().unwrap(), 1500);
+    let bytes = memory.bytes();
+    assert_same(&bytes[1000..1500], &pattern(1, end - 500, 500));
+    assert_all(&bytes[1500..40_000], 9);
+    assert_same(&bytes[40_000..40_500], &pattern(1, end - 500, 500));
+    assert_all(&bytes[40_500..], 9);
+    assert_all(&fs::read(handle.path()).unwrap()[LEN..], 9);
+}
+
+#[test]
+fn streams_that_cufile_knows_move_the_same_bytes_by_whatever_hints() {
+    let (gpu, _folder, handle) = setup("registered");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    // From here on its driver is open.
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    for hints in [0, 1, 2, 4, 8, 15] {
+        let registered = RegisteredStream::new(stream.raw(), hints).unwrap();
+        assert!(registered.why_not().is_none());
+        memory.set(UNTOUCHED);
+        let odd = stream.read(&handle, &mut memory, 1..5000, 7).unwrap();
+        let whole = stream.read(&handle, &mut memory, 8192..65_536, 4096);
+        assert_eq!(odd.check().unwrap(), 4999);
+        assert_eq!(whole.unwrap().check().unwrap(), 57_344);
+        let bytes = memory.bytes();
+        assert_same(&bytes[1..5000], &pattern(1, 7, 4999));
+        assert_all(&bytes[5000..8192], UNTOUCHED);
+        assert_same(&bytes[8192..65_536], &pattern(1, 4096, 57_344));
+        assert_all(&bytes[65_536..], UNTOUCHED);
     }
 }

@@ -14,6 +14,7 @@ mod exams;
 mod field_cases;
 mod gds;
 mod memory;
+mod on_stream;
 mod order;
 mod ranges;
 mod several;

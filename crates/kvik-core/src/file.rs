@@ -3,6 +3,7 @@
 mod batch;
 mod device;
 mod device_route;
+mod on_stream;
 mod ranges;
 mod storage;
 mod submit;

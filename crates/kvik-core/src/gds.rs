@@ -11,11 +11,15 @@ pub(crate) mod buffers;
 pub(crate) mod driver;
 mod file;
 pub(crate) mod library;
+mod on_stream;
 mod opening;
 mod queue;
 mod refusal;
+mod registered_stream;
 pub(crate) mod sign;
 
 pub use file::CuFileWay;
 pub(crate) use file::{CuFileFile, RegisteredFile, Standing};
+pub(crate) use on_stream::CuFileOnStream;
 pub(crate) use queue::RequestQueue;
+pub use registered_stream::RegisteredStream;

@@ -70,6 +70,7 @@ mod open;
 mod options;
 mod pending;
 mod read_at;
+mod stream_pending;
 
 mod any_buffer;
 mod buffer;
@@ -128,6 +129,7 @@ pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use gds::RegisteredStream;
 pub use gds::buffers::{Registration, deregister_memory, register_memory};
 pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
@@ -143,6 +145,7 @@ pub use probe::{
 };
 pub use read_at::{ReadAt, ReadAtExt};
 pub use residency::Residency;
+pub use stream_pending::StreamPending;
 pub use target::{Source, Target};
 
 /// The README's example, compiled with the documentation tests.

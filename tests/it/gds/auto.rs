@@ -9,9 +9,11 @@ use std::sync::Barrier;
 use std::thread;
 
 use kvik::config::{Config, Layer};
-use kvik::{Batch, ByteSize, CompatMode, DeviceBuffer, DeviceWay, FileHandle, driver, stats};
+use kvik::{
+    Batch, ByteSize, CompatMode, DeviceBuffer, DeviceWay, ErrorKind, FileHandle, driver, stats,
+};
 use kvik_tests::fake::{FakeCuFile, cuda as cuda_library, cufile, without};
-use kvik_tests::gpu::{Kind, Memory};
+use kvik_tests::gpu::{Kind, Memory, Stream};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
 use super::{assert_at_rest, open as open_off, start};
@@ -338,6 +340,44 @@ fn a_batch_goes_by_cufile_until_an_entry_fails_and_all_entries_get_their_bytes()
         let why = told(&handle).unwrap_err();
         assert!(why.contains("a call of it failed: read: "), "{why}");
         cufile.succeed();
+    }
+    assert_at_rest(&cuda, &cufile);
+}
+
+#[test]
+fn a_transfer_on_a_stream_that_cufile_fails_at_is_an_error_and_the_next_one_goes_another_way() {
+    let (gpu, cuda, cufile) = start();
+    driver::for_tests::show_direct_path(SIGN);
+    cufile.set_direct(true);
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    // The call itself is refused, or what it has queued comes to nothing.
+    for at_once in [true, false] {
+        let handle = open(&path, 1, 1 << 20);
+        let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+        assert_eq!(read.check().unwrap(), LEN);
+        drop(read);
+        let before = (cufile.calls("cuFileReadAsync"), fallbacks());
+        match at_once {
+            true => cufile.fail("cuFileReadAsync", "1", 5008),
+            false => cufile.fail_late("cuFileReadAsync", "1", 5008),
+        }
+        let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+        match at_once {
+            true => assert_eq!(read.check().unwrap(), LEN),
+            false => assert_eq!(read.check().unwrap_err().kind(), ErrorKind::Device),
+        }
+        drop(read);
+        cufile.succeed();
+        memory.set(UNTOUCHED);
+        let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+        assert_eq!(read.check().unwrap(), LEN);
+        drop(read);
+        assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+        let after = (cufile.calls("cuFileReadAsync"), fallbacks());
+        assert_eq!(after, (before.0 + 1, before.1 + 1));
     }
     assert_at_rest(&cuda, &cufile);
 }

@@ -5,6 +5,7 @@ mod auto;
 mod batches;
 mod driver;
 mod failures;
+mod on_stream;
 mod order;
 mod registration;
 mod transfers;

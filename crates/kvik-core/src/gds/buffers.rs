@@ -162,9 +162,9 @@ pub(crate) unsafe fn deregister(address: u64) -> Result<()> {
     Ok(())
 }
 
-/// How the driver is to be open for a buffer, or why cuFile is left alone: as the settings of the process say, unless a file uses it
-/// anyway.
-fn wanted() -> Result<Result<Wanted, String>> {
+/// How the driver is to be open for what belongs to no file, or why cuFile is left alone: as the settings of the process say, unless
+/// a file uses it anyway.
+pub(super) fn wanted() -> Result<Result<Wanted, String>> {
     if driver::is_open() {
         return Ok(Ok(Wanted::Any));
     }
