@@ -12,6 +12,7 @@
 mod exams;
 mod field_cases;
 mod gds;
+mod kernels;
 mod memory;
 mod order;
 mod ranges;

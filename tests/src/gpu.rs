@@ -15,6 +15,7 @@
 #![expect(unsafe_code, reason = "each call has its argument beside it")]
 
 mod context;
+mod kernel;
 mod memory;
 mod stream;
 
@@ -26,6 +27,7 @@ use kvik_sys::{Candidates, Cuda};
 use crate::fake;
 
 pub use context::{OwnContext, current};
+pub use kernel::Kernels;
 pub use memory::{Kind, Memory};
 pub use stream::{Held, Stream};
 
