@@ -14,6 +14,7 @@ mod field_cases;
 mod gds;
 mod kernels;
 mod memory;
+mod on_stream;
 mod order;
 mod ranges;
 mod several;

@@ -2,6 +2,7 @@
 
 mod device;
 mod device_route;
+mod on_stream;
 mod ranges;
 mod storage;
 mod submit;

@@ -67,6 +67,7 @@ mod open;
 mod options;
 mod pending;
 mod read_at;
+mod stream_pending;
 
 mod buffer;
 mod choice;
@@ -135,6 +136,7 @@ pub use probe::{
 };
 pub use read_at::{ReadAt, ReadAtExt};
 pub use residency::Residency;
+pub use stream_pending::StreamPending;
 pub use target::{Source, Target};
 
 /// The README's example, compiled with the documentation tests.

@@ -97,6 +97,12 @@ impl ThreadPool {
             .clone()
     }
 
+    /// The pool of those who serve streams of the program's; its threads are `kvik-stream-N`. None of them ever calls the driver,
+    /// so that none can be held up by it.
+    pub(crate) fn for_streams() -> ThreadPool {
+        shared_value(&FOR_STREAMS, || ThreadPool::new("kvik-stream")).clone()
+    }
+
     /// How many threads it has; none in a child of the process that made it.
     #[must_use]
     pub fn threads(&self) -> usize {
@@ -286,11 +292,13 @@ type ByDevice = std::sync::Mutex<HashMap<u64, ThreadPool>>;
 
 static GLOBAL: AtomicPtr<ThreadPool> = AtomicPtr::new(ptr::null_mut());
 static BY_DEVICE: AtomicPtr<ByDevice> = AtomicPtr::new(ptr::null_mut());
+static FOR_STREAMS: AtomicPtr<ThreadPool> = AtomicPtr::new(ptr::null_mut());
 
 /// Called in a forked child, before anything else runs there: only stores to atomics are allowed.
 pub(crate) fn forget_shared() {
     GLOBAL.store(ptr::null_mut(), Ordering::Release);
     BY_DEVICE.store(ptr::null_mut(), Ordering::Release);
+    FOR_STREAMS.store(ptr::null_mut(), Ordering::Release);
 }
 
 /// The value behind `place`, made at first use and never freed: it outlives every thread, at exit too.

@@ -447,7 +447,8 @@ impl<L: Layout> fmt::Debug for Transfer<L> {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
+/// What a thread panicked with.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => text,
         (None, Some(text)) => text,

@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "each call has its argument beside it")]
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 
-use kvik::RawStream;
-use kvik_sys::{Context, DevicePtr, StreamFlags};
+use kvik::{FileHandle, RawStream, StreamPending};
+use kvik_sys::{Context, DevicePtr, EventFlags, StreamFlags};
 
 use super::context::{primary, within};
 use super::{Gpu, Memory, cuda};
@@ -98,6 +99,51 @@ impl Stream {
         within(self.context, || {
             // SAFETY: the memory is as long, and its owner waits before it is freed.
             unsafe { cuda().memset_d8_async(to, byte, memory.len(), self.stream) }
+        })
+        .unwrap();
+    }
+
+    /// Queues a read into a part of `memory`. It is to be waited for before the memory goes.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn read(
+        &self,
+        handle: &FileHandle,
+        memory: &mut Memory,
+        range: Range<usize>,
+        offset: u64,
+    ) -> kvik::Result<StreamPending<()>> {
+        // SAFETY: the memory's owner waits before it goes, and uses it in the order of the stream.
+        unsafe { handle.read_on_stream_raw(memory.target(range), offset, self.raw()) }
+    }
+
+    /// Queues a write of a part of `memory`, in the same way.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn write(
+        &self,
+        handle: &FileHandle,
+        memory: &Memory,
+        range: Range<usize>,
+        offset: u64,
+    ) -> kvik::Result<StreamPending<()>> {
+        // SAFETY: as for `read`.
+        unsafe { handle.write_on_stream_raw(memory.source(range), offset, self.raw()) }
+    }
+
+    /// What is queued on it from now on waits for what is queued on `other` now.
+    #[track_caller]
+    pub fn follow(&self, other: &Stream) {
+        within(self.context, || {
+            let event = cuda().event_create(EventFlags::DISABLE_TIMING).unwrap();
+            // SAFETY: both are there, and of contexts that are.
+            unsafe { cuda().event_record(event, other.stream) }.unwrap();
+            // SAFETY: as above.
+            unsafe { cuda().stream_wait_event(self.stream, event) }.unwrap();
+            // SAFETY: what was queued keeps what it needs of it.
+            unsafe { cuda().event_destroy(event) }
         })
         .unwrap();
     }

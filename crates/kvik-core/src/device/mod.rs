@@ -22,6 +22,7 @@
 //! [`ErrorKind::Forked`]: crate::ErrorKind::Forked
 
 mod buffer;
+mod caller_stream;
 mod context;
 pub(crate) mod default_stream;
 mod driver;
@@ -35,17 +36,20 @@ mod raw_stream;
 mod slab;
 mod store;
 mod stream;
+mod words;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use caller_stream::CallerStream;
 pub(crate) use context::{Context, Entered};
 pub(crate) use driver::{is_started, start};
 pub(crate) use mark::Mark;
 pub use pinned_buffer::PinnedBuffer;
 pub(crate) use pointer::{Space, allocation_start, locate};
 pub use raw_stream::RawStream;
-pub(crate) use slab::Slab;
 pub use slab::{PinnedMemory, free_pinned_memory, pinned_memory};
+pub(crate) use slab::{Slab, StayPinned};
 pub(crate) use stream::{Copy, CopyStream};
+pub(crate) use words::{Addresses, Words};
 
 use crate::error::{Error, ErrorKind, Op, Result};
 

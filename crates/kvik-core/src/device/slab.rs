@@ -4,19 +4,23 @@
 //! request, [`free_pinned_memory`]; and whenever the last slab that is lent comes back, those that nobody has taken for
 //! [`IDLE`]. Unpinning waits for all that the program has queued in the context, which may be waiting for the very thread
 //! that reads or writes; so nobody unpins on the way but a worker of the pool.
+//!
+//! Slabs of transfers that wait in the program's own streams ([`Slab::take_for_stream`]) are counted apart: they come back when
+//! the program lets them, so nobody waits for those. While there are any, nothing is unpinned on the way, not even by a worker:
+//! whoever queues work meanwhile would wait for it, and with it for all streams (seen with driver 580).
 
 use std::fmt;
 use std::mem;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::driver::{driver, started};
 use super::pinned::Pinned;
 use crate::budget::footprint;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Op, Result};
 use crate::pool::{Job, ThreadPool, shared_value};
 use crate::sync::{Condvar, Mutex, lock, wait};
 
@@ -28,6 +32,16 @@ pub(crate) struct Slab {
     len: usize,
     // Where it is used, which says whose first one it is.
     context: Context,
+    lent: Lent,
+}
+
+/// To whom a slab is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lent {
+    /// A thread that is at work, and gives it back by itself.
+    ToThread,
+    /// A transfer that a stream of the program's gets to, some time.
+    ToStream,
 }
 
 impl Slab {
@@ -38,14 +52,57 @@ impl Slab {
     /// `OutOfMemory` or `Device` if no more memory can be pinned.
     pub(crate) fn take(context: Context, len: usize, limit: u64) -> Result<Slab> {
         driver()?;
-        Slab::lend(context, len, budget().wait(context, len, limit))
+        let loan = budget().wait(context, len, limit);
+        Slab::lend(context, len, Lent::ToThread, loan)
     }
 
     /// The same, or `None` instead of waiting.
     pub(crate) fn try_take(context: Context, len: usize, limit: u64) -> Result<Option<Slab>> {
         driver()?;
         let loan = budget().take(context, len, limit);
-        loan.map(|loan| Slab::lend(context, len, loan)).transpose()
+        loan.map(|loan| Slab::lend(context, len, Lent::ToThread, loan))
+            .transpose()
+    }
+
+    /// Up to `wanted` slabs of `len` bytes for a transfer in the order of a stream, whose context the caller has entered: fewer,
+    /// or none, when more than `limit` bytes would be lent to such transfers, of which each one leaves half of what is left to
+    /// others. It waits for nobody.
+    ///
+    /// # Errors
+    /// `OutOfMemory` or `Device` if not even one can be pinned.
+    pub(crate) fn take_for_stream(
+        context: Context,
+        len: usize,
+        wanted: usize,
+        limit: u64,
+    ) -> Result<Vec<Slab>> {
+        driver()?;
+        let share = budget().share_for_stream(len, limit);
+        let mut slabs = Vec::new();
+        while slabs.len() < wanted.min(share) {
+            let Some(loan) = budget().take_for_stream(len, limit) else {
+                break;
+            };
+            match Slab::lend(context, len, Lent::ToStream, loan) {
+                Ok(slab) => slabs.push(slab),
+                Err(error) if slabs.is_empty() => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(slabs)
+    }
+
+    /// One slab for such a transfer, however many are lent.
+    ///
+    /// # Errors
+    /// As for [`take_for_stream`](Slab::take_for_stream).
+    pub(crate) fn take_beyond(context: Context, len: usize) -> Result<Slab> {
+        driver()?;
+        let loan = budget().take_for_stream(len, u64::MAX).ok_or_else(|| {
+            let why = "more pinned memory would be lent than can be counted";
+            Error::new(ErrorKind::OutOfMemory, Op::Allocate, why)
+        })?;
+        Slab::lend(context, len, Lent::ToStream, loan)
     }
 
     /// Gives it up, so that it is nobody's memory any more and does not count as lent: what a device that failed may still
@@ -54,7 +111,7 @@ impl Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            budget().forgo(self.context, block.len());
+            budget().forgo(self.context, block.len(), self.lent);
             mem::forget(block);
         }
     }
@@ -71,7 +128,7 @@ impl Slab {
         self.len
     }
 
-    fn lend(context: Context, len: usize, loan: Loan) -> Result<Slab> {
+    fn lend(context: Context, len: usize, lent: Lent, loan: Loan) -> Result<Slab> {
         let kept = match loan {
             Loan::Kept(block) if block.is_pinned() => Ok(block),
             // It died with the context that it was pinned in, and makes room for one of the same size.
@@ -83,12 +140,15 @@ impl Slab {
         };
         let block = match kept {
             Ok(block) => block,
-            Err(len) => Pinned::new(len, context).inspect_err(|_| budget().forgo(context, len))?,
+            Err(len) => {
+                Pinned::new(len, context).inspect_err(|_| budget().forgo(context, len, lent))?
+            }
         };
         Ok(Slab {
             block: Some(block),
             len,
             context,
+            lent,
         })
     }
 }
@@ -99,7 +159,7 @@ impl Drop for Slab {
         if let Some(block) = self.block.take()
             && started().is_some()
         {
-            let_go(budget().put(self.context, block, Instant::now()));
+            let_go(budget().put(self.context, block, self.lent, Instant::now()));
         }
     }
 }
@@ -145,11 +205,38 @@ fn let_go(blocks: Vec<Pinned>) {
         return;
     }
     lock(&budget().state).leaving.extend(blocks);
-    let job: Arc<dyn Job> = Arc::new(Unpinning);
-    if ThreadPool::global().offer(&job, 1, 1) == 0 {
+    if WAITING.load(Ordering::Acquire) == 0 && !have_unpinned() {
         budget().unpin();
     }
 }
+
+/// Asks a worker of the pool to unpin what is to be unpinned; `false` if there is none.
+fn have_unpinned() -> bool {
+    let job: Arc<dyn Job> = Arc::new(Unpinning);
+    ThreadPool::global().offer(&job, 1, 1) > 0
+}
+
+/// As long as one of these is there, nothing is unpinned on the way: a transfer waits in a stream.
+pub(crate) struct StayPinned(());
+
+impl StayPinned {
+    pub(crate) fn new() -> StayPinned {
+        WAITING.fetch_add(1, Ordering::AcqRel);
+        StayPinned(())
+    }
+}
+
+impl Drop for StayPinned {
+    fn drop(&mut self) {
+        let was_last = WAITING.fetch_sub(1, Ordering::AcqRel) == 1;
+        if was_last && started().is_some() && !lock(&budget().state).leaving.is_empty() {
+            // Without a worker they stay until somebody else gives some back.
+            have_unpinned();
+        }
+    }
+}
+
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 struct Unpinning;
 
@@ -176,7 +263,9 @@ struct State {
     leaving: Vec<Pinned>,
     unpinning: usize,
     lent_bytes: u64,
-    // How many blocks are lent for work in each context, where any are.
+    // To transfers that wait in streams.
+    in_streams: u64,
+    // How many blocks are lent to threads for work in each context, where any are.
     lent_in: Vec<(Context, usize)>,
 }
 
@@ -193,6 +282,18 @@ impl Budget {
         lock(&self.state).take(context, len, limit)
     }
 
+    fn take_for_stream(&self, len: usize, limit: u64) -> Option<Loan> {
+        lock(&self.state).take_for_stream(len, limit)
+    }
+
+    /// How many slabs of this size a transfer may take, so that something is left for others.
+    fn share_for_stream(&self, len: usize, limit: u64) -> usize {
+        let left = limit.saturating_sub(lock(&self.state).in_streams);
+        usize::try_from(left / 2 / footprint(len.max(1)))
+            .unwrap_or(usize::MAX)
+            .max(1)
+    }
+
     fn wait(&self, context: Context, len: usize, limit: u64) -> Loan {
         let mut state = lock(&self.state);
         loop {
@@ -205,13 +306,13 @@ impl Budget {
 
     /// Takes a block back and keeps it; returns those that are to be unpinned.
     #[must_use]
-    fn put(&self, context: Context, block: Pinned, now: Instant) -> Vec<Pinned> {
+    fn put(&self, context: Context, block: Pinned, lent: Lent, now: Instant) -> Vec<Pinned> {
         let mut state = lock(&self.state);
         let len = footprint(block.len());
-        state.came_back(context, len);
+        state.came_back(context, len, lent);
         state.kept_bytes += len;
         state.kept.push((block, now));
-        let idle = match state.lent_bytes {
+        let idle = match state.lent_bytes + state.in_streams {
             0 => state.idle(now),
             _ => Vec::new(),
         };
@@ -221,8 +322,8 @@ impl Budget {
     }
 
     /// Counts `len` bytes as not lent after all.
-    fn forgo(&self, context: Context, len: usize) {
-        lock(&self.state).came_back(context, footprint(len.max(1)));
+    fn forgo(&self, context: Context, len: usize, lent: Lent) {
+        lock(&self.state).came_back(context, footprint(len.max(1)), lent);
         self.returned.notify_all();
     }
 
@@ -259,7 +360,7 @@ impl Budget {
     fn bytes(&self) -> PinnedMemory {
         let state = lock(&self.state);
         PinnedMemory {
-            lent: state.lent_bytes,
+            lent: state.lent_bytes + state.in_streams,
             kept: state.kept_bytes,
         }
     }
@@ -275,10 +376,7 @@ impl State {
             let after = lent.checked_add(bytes)?;
             (after <= limit || is_first).then_some(after)
         };
-        let fits = |block: &Pinned| {
-            let suits = block.len() >= len && block.len() / 2 <= len;
-            suits && may_lend(footprint(block.len())).is_some()
-        };
+        let fits = |block: &Pinned| suits(block, len) && may_lend(footprint(block.len())).is_some();
         let found = self.kept.iter().rposition(|(block, _)| fits(block));
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         let after = may_lend(wanted)?;
@@ -299,8 +397,32 @@ impl State {
         Some(Loan::New(displaced))
     }
 
+    /// Blocks of other sizes are left where they are.
+    fn take_for_stream(&mut self, len: usize, limit: u64) -> Option<Loan> {
+        let in_streams = self.in_streams;
+        let may_lend = |bytes: u64| {
+            let after = in_streams.checked_add(bytes)?;
+            (after <= limit).then_some(after)
+        };
+        let fits = |block: &Pinned| suits(block, len) && may_lend(footprint(block.len())).is_some();
+        let found = self.kept.iter().rposition(|(block, _)| fits(block));
+        let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
+        self.in_streams = may_lend(wanted)?;
+        Some(match found {
+            Some(at) => {
+                self.kept_bytes -= wanted;
+                Loan::Kept(self.kept.remove(at).0)
+            }
+            None => Loan::New(Vec::new()),
+        })
+    }
+
     /// Counts a block of `len` bytes as not lent any more.
-    fn came_back(&mut self, context: Context, len: u64) {
+    fn came_back(&mut self, context: Context, len: u64, lent: Lent) {
+        if lent == Lent::ToStream {
+            self.in_streams -= len;
+            return;
+        }
         self.lent_bytes -= len;
         self.lent_in.retain_mut(|held| {
             held.1 -= usize::from(held.0 == context);
@@ -324,6 +446,11 @@ impl State {
         self.kept_bytes -= footprint(block.len());
         block
     }
+}
+
+/// Whether a block serves whoever asks for `len` bytes.
+fn suits(block: &Pinned, len: usize) -> bool {
+    block.len() >= len && block.len() / 2 <= len
 }
 
 // Pinning 4 MiB takes about 0.4 ms, so that a program which comes back within this time pays nothing, and one which pins it

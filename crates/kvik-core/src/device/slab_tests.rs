@@ -154,17 +154,17 @@ fn slabs_that_nobody_took_for_long_leave_when_the_last_one_that_is_lent_comes_ba
     let soon = start + IDLE / 2;
     let late = start + IDLE;
     let (one, two, three) = (lend(), lend(), lend());
-    assert!(budget.put(context, one, start).is_empty());
-    assert!(budget.put(context, two, soon).is_empty());
+    assert!(budget.put(context, one, Lent::ToThread, start).is_empty());
+    assert!(budget.put(context, two, Lent::ToThread, soon).is_empty());
     // At rest, and nothing is idle yet.
-    assert!(budget.put(context, three, soon).is_empty());
+    assert!(budget.put(context, three, Lent::ToThread, soon).is_empty());
     let (again, other) = (lend(), lend());
     assert!(
-        budget.put(context, again, late).is_empty(),
+        budget.put(context, again, Lent::ToThread, late).is_empty(),
         "another one is still lent"
     );
     assert_eq!(
-        budget.put(context, other, late).len(),
+        budget.put(context, other, Lent::ToThread, late).len(),
         1,
         "the one that came back first"
     );

@@ -8,6 +8,7 @@ pub(crate) mod auto;
 mod blocking;
 pub(crate) mod cold;
 pub(crate) mod direct;
+pub(crate) mod flagged;
 pub(crate) mod gds;
 #[cfg(target_arch = "x86_64")]
 mod mapped;

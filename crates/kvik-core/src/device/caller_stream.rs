@@ -1,0 +1,146 @@
+//! Work of ours on a stream of the program's own: [`CallerStream`].
+//!
+//! All of it is queued during the call that asks for it. Afterwards nobody of ours calls the driver for it to go on.
+
+use std::ptr::NonNull;
+
+use kvik_sys::{CudaStatus, DevicePtr, WaitCondition};
+
+use super::context::{Context, Entered};
+use super::driver::{driver, failed, refused};
+use super::raw_stream::RawStream;
+use super::words::Addresses;
+use crate::error::{Error, ErrorKind, Op, Result};
+
+/// A stream of the program's, and the context that it is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallerStream {
+    stream: RawStream,
+    context: Context,
+}
+
+impl CallerStream {
+    /// `stream`, for memory in the context `memory`; a default stream of nobody's is that of this context.
+    ///
+    /// # Errors
+    /// `Misuse` if the stream is another device's, or records a graph, which goes on undisturbed; `Device` if the driver fails.
+    pub(crate) fn find(stream: RawStream, memory: Context) -> Result<CallerStream> {
+        let cuda = driver()?.cuda();
+        let context = {
+            let _entered = memory.enter()?;
+            stream.context(cuda, Op::Copy)?
+        };
+        if context.device() != memory.device() {
+            let why = format!(
+                "the stream is one of device {}, and the memory lies on device {}; name a stream of the memory's device",
+                context.device(),
+                memory.device()
+            );
+            return Err(Error::new(ErrorKind::Misuse, Op::Copy, why));
+        }
+        let _entered = context.enter()?;
+        stream.refuse_capture(cuda, Op::Copy)?;
+        Ok(CallerStream { stream, context })
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        self.context
+    }
+
+    pub(crate) fn enter(&self) -> Result<Entered> {
+        self.context.enter()
+    }
+
+    /// What is queued from now on waits, on the device, for what has been queued on `other` so far. The caller has entered the
+    /// context.
+    ///
+    /// # Errors
+    /// `Misuse` if the other one records a graph; `Device` if the driver fails.
+    pub(crate) fn go_behind(&self, other: RawStream) -> Result<()> {
+        if other == self.stream {
+            return Ok(());
+        }
+        let Some(mark) = other.queue(self.context)? else {
+            return Ok(());
+        };
+        let cuda = driver()?.cuda();
+        // SAFETY: `RawStream::from_raw` was promised that the stream is there, and the event is ours. The driver notes the
+        // event's state during the call, so that it may be set anew afterwards.
+        unsafe { cuda.stream_wait_event(self.stream.stream(), mark.event()) }
+            .map_err(|status| failed(Op::Copy, "cuStreamWaitEvent", status))
+    }
+
+    /// Queues counting up to `count` in the stream's word.
+    pub(crate) fn count(&self, words: Addresses, count: u32) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let word = words.stream;
+        // SAFETY: the stream is there by the promise made to `RawStream::from_raw`, and words stay for ever.
+        unsafe { cuda.stream_write_value32(self.stream.stream(), word, count) }
+            .map_err(|why| refused(Op::Copy, "cuStreamWriteValue32", why))
+    }
+
+    /// Queues waiting until the processor has counted up to `count`.
+    pub(crate) fn wait_for(&self, words: Addresses, count: u32) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let (word, at_least) = (words.host, WaitCondition::AT_LEAST);
+        // SAFETY: as for `count`.
+        unsafe { cuda.stream_wait_value32(self.stream.stream(), word, count, at_least) }
+            .map_err(|why| refused(Op::Copy, "cuStreamWaitValue32", why))
+    }
+
+    /// Queues a copy of `len` bytes, more than 0, to the device.
+    ///
+    /// # Safety
+    /// When the stream comes there, and until it is past it, the memory at `from` is pinned and initialised, and nobody writes to
+    /// it; that at `to` is memory of the stream's device or managed, valid, and nobody else touches it.
+    pub(crate) unsafe fn to_device(&self, to: u64, from: NonNull<u8>, len: usize) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let (to, stream) = (DevicePtr::new(to), self.stream.stream());
+        // SAFETY: the caller's promise.
+        unsafe { cuda.memcpy_htod_async(to, from.as_ptr(), len, stream) }
+            .map_err(|status| failed(Op::Copy, "cuMemcpyHtoDAsync", status))
+    }
+
+    /// Queues a copy of `len` bytes, more than 0, from the device.
+    ///
+    /// # Safety
+    /// As for [`to_device`](CallerStream::to_device), with the roles of the two changed.
+    pub(crate) unsafe fn to_host(&self, to: NonNull<u8>, from: u64, len: usize) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let (from, stream) = (DevicePtr::new(from), self.stream.stream());
+        // SAFETY: the caller's promise.
+        unsafe { cuda.memcpy_dtoh_async(to.as_ptr(), from, len, stream) }
+            .map_err(|status| failed(Op::Copy, "cuMemcpyDtoHAsync", status))
+    }
+
+    /// Whether its context still works.
+    ///
+    /// # Errors
+    /// What went wrong in it: nothing that was queued there is done any more.
+    pub(crate) fn look(&self) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let _entered = self.context.enter()?;
+        match self.stream.refuse_capture(cuda, Op::Copy) {
+            // Whoever asks about a stream that records a graph would end the recording.
+            Err(error) if error.kind() == ErrorKind::Misuse => return Ok(()),
+            looked => looked?,
+        }
+        // SAFETY: `RawStream::from_raw` was promised that the stream is there.
+        match unsafe { cuda.stream_query(self.stream.stream()) } {
+            // It may just have begun to record one.
+            Ok(_) | Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(()),
+            Err(status) => Err(failed(Op::Copy, "cuStreamQuery", status)),
+        }
+    }
+
+    /// Waits until all that was queued in its context is done.
+    ///
+    /// # Errors
+    /// What went wrong there.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let cuda = driver()?.cuda();
+        let _entered = self.context.enter()?;
+        cuda.ctx_synchronize()
+            .map_err(|status| failed(Op::Copy, "cuCtxSynchronize", status))
+    }
+}
