@@ -9,6 +9,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod beside;
 mod exams;
 mod field_cases;
 mod gds;

@@ -17,6 +17,7 @@
 mod context;
 mod kernel;
 mod memory;
+mod registered;
 mod stream;
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -29,6 +30,7 @@ use crate::fake;
 pub use context::{OwnContext, current};
 pub use kernel::Kernels;
 pub use memory::{Kind, Memory};
+pub use registered::Registered;
 pub use stream::{Held, Stream};
 
 /// The driver, started, and its devices. One test of a process has it at a time: what the process has pinned is looked at.

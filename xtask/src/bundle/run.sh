@@ -45,8 +45,9 @@ run_tests() {
     for binary in "$here"/tests/*; do
         name=$(basename "$binary")
         file=$temporary/tests
-        # One after the other: some look at what the whole process has pinned.
-        "$binary" --test-threads 1 "$@" >"$file" 2>&1
+        # One after the other: some look at what the whole process has pinned. One that hangs ends with 124, and is the last
+        # in what is printed then.
+        timeout -k 10 600 "$binary" --test-threads 1 "$@" >"$file" 2>&1
         code=$?
         cat "$file" >>"$log"
         counts=$(sed -n 's/^test result: [^0-9]*\([0-9]*\) passed; \([0-9]*\) failed.*/\1 \2/p' "$file" | tail -n 1)
@@ -126,7 +127,7 @@ run_under() {
 }
 
 stream() {
-    run_under stream "CUDA_MODULE_LOADING=LAZY CUDA_MODULE_LOADING=EAGER" on_stream:: kernels::
+    run_under stream "CUDA_MODULE_LOADING=LAZY CUDA_MODULE_LOADING=EAGER" on_stream:: kernels:: beside::
     verdict stream
 }
 
