@@ -26,7 +26,9 @@ fn check(prepare: impl for<'a> Fn(&'a Gpu) -> Act<'a>) {
     for is_held in [true, false, true, false] {
         let act = prepare(&gpu);
         memory.iter_mut().for_each(|memory| memory.set(0xEE));
-        let held = is_held.then(|| streams.map(|stream| stream.hold()));
+        // A function of the host's holds one at a time: the driver calls them one after the other.
+        let held = is_held.then(|| streams[0].hold());
+        streams[1].follow(&streams[0]);
         thread::scope(|scope| {
             let mut reads = Vec::new();
             for (stream, memory) in streams.iter().zip(&mut memory) {

@@ -17,5 +17,6 @@ mod kernels;
 mod memory;
 mod on_stream;
 mod order;
+mod queued;
 mod ranges;
 mod several;

@@ -127,7 +127,7 @@ run_under() {
 }
 
 stream() {
-    run_under stream "CUDA_MODULE_LOADING=LAZY CUDA_MODULE_LOADING=EAGER" on_stream:: kernels:: beside::
+    run_under stream "CUDA_MODULE_LOADING=LAZY CUDA_MODULE_LOADING=EAGER" on_stream:: queued:: kernels:: beside::
     verdict stream
 }
 
@@ -246,7 +246,7 @@ with_udev() {
 }
 
 udev() {
-    run_under udev "KVIK_COMPAT_MODE=AUTO KVIK_COMPAT_MODE=OFF" gds:: on_stream:: batches::
+    run_under udev "KVIK_COMPAT_MODE=AUTO KVIK_COMPAT_MODE=OFF" gds:: on_stream:: queued:: batches::
     verdict udev
 }
 

@@ -1,5 +1,6 @@
 //! From a file to the device in the order of a stream: all copies are queued at once, each behind a word in memory that a
-//! thread stores when the chunk is in its slab. The threads make no call of the driver.
+//! thread stores when the chunk is in its slab. The threads make no call of the driver, and read nothing of a piece before the
+//! stream has come to it.
 
 use std::fs::File;
 use std::io;
@@ -27,11 +28,13 @@ pub(crate) struct FlaggedLoop {
 struct Chunk {
     at: u64,
     len: usize,
+    /// The number of the first chunk of its piece.
+    piece: usize,
     ends_piece: bool,
 }
 
-/// Words by which the stream and the processor tell each other: that the stream has come to the read; for each chunk, that it
-/// is in its slab; and for each, that it was copied out of it.
+/// Words by which the stream and the processor tell each other, for each chunk: that the stream has come to it, which it tells
+/// of the first of each piece alone; that it is in its slab; and that it was copied out of it.
 struct Words {
     memory: Pinned,
     on_device: DevicePtr,
@@ -105,8 +108,10 @@ impl FlaggedLoop {
         kernels: Option<Duration>,
     ) -> io::Result<()> {
         self.gpu.enter()?;
-        self.write(line, self.words.begun())?;
         for (index, chunk) in self.chunks.iter().enumerate() {
+            if chunk.piece == index {
+                self.write(line, self.words.begun(index))?;
+            }
             self.wait_for(line, self.words.ready(index))?;
             let from = self.slab(index).cast_const();
             let to = memory.part(chunk.at as usize, chunk.len);
@@ -145,23 +150,25 @@ impl FlaggedLoop {
 
     /// Reads chunks into their slabs until there are no more.
     fn read(&self, file: &File, next: &AtomicUsize, failed: &AtomicBool) -> io::Result<()> {
-        while !self.words.is_set(self.words.begun()) {
-            if failed.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            std::thread::sleep(NAP);
-        }
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(index) else {
                 return Ok(());
             };
-            if let Some(before) = index.checked_sub(SLABS) {
-                while !self.words.is_set(self.words.done(before)) {
+            let begun = self.words.begun(chunk.piece);
+            let before = index.checked_sub(SLABS);
+            let before = before.map(|before| self.words.done(before));
+            for word in [Some(begun), before].into_iter().flatten() {
+                let mut looks = 0_u32;
+                while !self.words.is_set(word) {
                     if failed.load(Ordering::Acquire) {
                         return Ok(());
                     }
-                    std::hint::spin_loop();
+                    looks += 1;
+                    match looks {
+                        0..LOOKS => std::hint::spin_loop(),
+                        _ => std::thread::sleep(NAP),
+                    }
                 }
             }
             // SAFETY: memory of the loop's for `len` bytes, all of which were written once. This thread alone has the chunk,
@@ -181,7 +188,7 @@ impl FlaggedLoop {
 
 impl Words {
     fn new(gpu: &Arc<Gpu>, chunks: usize) -> io::Result<Self> {
-        let (memory, on_device) = Pinned::mapped(gpu, (1 + 2 * chunks) * WORD)?;
+        let (memory, on_device) = Pinned::mapped(gpu, 3 * chunks * WORD)?;
         Ok(Self {
             memory,
             on_device,
@@ -189,16 +196,16 @@ impl Words {
         })
     }
 
-    fn begun(&self) -> usize {
-        0
+    fn begun(&self, chunk: usize) -> usize {
+        chunk
     }
 
     fn ready(&self, chunk: usize) -> usize {
-        1 + chunk
+        self.chunks + chunk
     }
 
     fn done(&self, chunk: usize) -> usize {
-        1 + self.chunks + chunk
+        2 * self.chunks + chunk
     }
 
     /// The word as the device knows it.
@@ -216,7 +223,7 @@ impl Words {
 
     /// Takes back everything that was told. No stream may be at the words.
     fn clear(&mut self) {
-        for word in 0..=2 * self.chunks {
+        for word in 0..3 * self.chunks {
             self.word(word).store(0, Ordering::Release);
         }
     }
@@ -227,7 +234,7 @@ impl Words {
     }
 
     fn word(&self, word: usize) -> &AtomicU32 {
-        assert!(word <= 2 * self.chunks, "a word lies within the memory");
+        assert!(word < 3 * self.chunks, "a word lies within the memory");
         let at = self
             .memory
             .start()
@@ -241,24 +248,29 @@ impl Words {
 }
 
 fn chunks(amount: u64, piece: u64) -> Vec<Chunk> {
-    let mut all = Vec::new();
-    let mut at = 0;
+    let mut all: Vec<Chunk> = Vec::new();
+    let (mut at, mut first) = (0, 0);
     while at < amount {
         let end = (at / piece * piece + piece).min(amount);
         let len = (end - at).min(CHUNK as u64);
         all.push(Chunk {
             at,
             len: len as usize,
+            piece: first,
             ends_piece: at + len == end,
         });
         at += len;
+        if at == end {
+            first = all.len();
+        }
     }
     all
 }
 
 const SLABS: usize = 16;
 const WORD: usize = size_of::<u32>();
-/// Between two looks at whether the stream has come to the read.
+/// So many looks at a word follow each other, some 20 us; then there is a nap before each.
+const LOOKS: u32 = 500;
 const NAP: Duration = Duration::from_micros(20);
 
 #[cfg(test)]
@@ -269,11 +281,20 @@ mod tests {
     fn chunks_cover_everything_once_and_none_reaches_over_the_end_of_a_piece() {
         let told = |amount: u64, piece: u64| -> Vec<_> {
             let all = chunks(amount << 20, piece << 20);
-            let told = |chunk: &Chunk| (chunk.at >> 20, chunk.len >> 20, chunk.ends_piece);
+            let told = |chunk: &Chunk| {
+                (
+                    chunk.at >> 20,
+                    chunk.len >> 20,
+                    chunk.piece,
+                    chunk.ends_piece,
+                )
+            };
             all.iter().map(told).collect()
         };
-        assert_eq!(told(9, 9), [(0, 4, false), (4, 4, false), (8, 1, true)]);
-        assert_eq!(told(7, 5), [(0, 4, false), (4, 1, true), (5, 2, true)]);
-        assert_eq!(told(4, 2), [(0, 2, true), (2, 2, true)]);
+        let whole = [(0, 4, 0, false), (4, 4, 0, false), (8, 1, 0, true)];
+        assert_eq!(told(9, 9), whole);
+        let uneven = [(0, 4, 0, false), (4, 1, 0, true), (5, 2, 2, true)];
+        assert_eq!(told(7, 5), uneven);
+        assert_eq!(told(4, 2), [(0, 2, 0, true), (2, 2, 1, true)]);
     }
 }

@@ -13,7 +13,7 @@ use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// A stream of the program's, and the context that it is of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallerStream {
     stream: RawStream,
     context: Context,
@@ -41,6 +41,11 @@ impl CallerStream {
         let _entered = context.enter()?;
         stream.refuse_capture(cuda, Op::Copy)?;
         Ok(CallerStream { stream, context })
+    }
+
+    /// Whether it is the default stream of the thread that uses it.
+    pub(crate) fn is_per_thread(&self) -> bool {
+        self.stream.is_per_thread()
     }
 
     pub(crate) fn context(&self) -> Context {

@@ -13,8 +13,8 @@
 mod crew;
 mod cut;
 mod flight;
+mod slabs;
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::memory::Memory;
 use crew::crew;
 use cut::{Cut, SLABS};
 use flight::{Flight, Order};
+use slabs::Slabs;
 
 /// A transfer in the order of a stream.
 pub(crate) struct OnStream {
@@ -74,6 +75,7 @@ impl OnStream {
             direction,
             place: call.place.clone(),
             threads: threads.max(1),
+            stream,
             span,
         };
         let cut = Cut::new(offset, range.end - range.start, call.bounce_buffer_size);
@@ -84,18 +86,18 @@ impl OnStream {
         let queue = Queue {
             stream: &stream,
             words: words.addresses(),
-            slabs: slabs.iter().map(Slab::start).collect(),
+            slabs: Arc::clone(&slabs),
             device,
             counted: 0,
             loose: false,
         };
-        let flight = Arc::new(Flight::new(order, cut, slabs, words));
+        let flight = Arc::new(Flight::new(order, cut, Arc::clone(&slabs), words));
         let queued = crew().enlist(&flight).map_err(Refusal::OfAll);
         // SAFETY: the caller's promise about the memory; slabs and words are the flight's until it lands.
         let queued = queued.and_then(|()| unsafe { queue.fill(&flight, &cut, direction, spot) });
         drop(entered);
         match queued {
-            Ok(()) => {}
+            Ok(()) => slabs.disclaim(),
             Err(Refusal::Behind { index, error, last }) => flight.cut_short(index, error, last),
             Err(Refusal::OfAll(error)) => {
                 crew().dismiss(&flight);
@@ -153,23 +155,37 @@ impl std::fmt::Debug for OnStream {
 }
 
 /// Slabs for a transfer, and how it is cut to go through these.
-fn take_slabs(stream: &CallerStream, cut: Cut) -> Result<(Cut, Vec<Slab>)> {
+fn take_slabs(stream: &CallerStream, cut: Cut) -> Result<(Cut, Arc<Slabs>)> {
     let context = stream.context();
+    // Any number of transfers may be queued on a stream, which comes to one of them at a time.
+    let before = crew().slabs_on(stream);
+    let serve =
+        |slabs: &Arc<Slabs>| slabs.size() >= cut.slab() && slabs.count() >= cut.slabs().div_ceil(2);
+    if let Some(slabs) = before.clone().filter(serve)
+        && slabs.claim()
+    {
+        return Ok((cut, slabs));
+    }
     let slabs = Slab::take_for_stream(context, cut.slab(), cut.slabs(), LIMIT)?;
     if !slabs.is_empty() {
-        return Ok((cut, slabs));
+        return Ok((cut, Slabs::new(slabs)));
+    }
+    if let Some(slabs) = before
+        && slabs.claim()
+    {
+        return Ok((cut.within(slabs.size()), slabs));
     }
     // One for each transfer, so that any number may be under way, and no larger than it must be.
     let cut = cut.least();
     let slab = Slab::take_beyond(context, cut.slab())?;
-    Ok((cut, vec![slab]))
+    Ok((cut, Slabs::new(vec![slab])))
 }
 
 /// What is queued on a stream for one transfer.
 struct Queue<'s> {
     stream: &'s CallerStream,
     words: Addresses,
-    slabs: Vec<NonNull<u8>>,
+    slabs: Arc<Slabs>,
     device: u64,
     // What the stream counts last, of what is queued so far, and whether more is queued behind that.
     counted: u32,
@@ -234,8 +250,9 @@ impl Queue<'_> {
         index: usize,
     ) -> Result<()> {
         let bytes = cut.piece(index);
+        let slab = self.slabs.start(index % self.slabs.count());
         // SAFETY: a piece lies in its slab.
-        let host = unsafe { self.slabs[index % self.slabs.len()].add(cut.place(index)) };
+        let host = unsafe { slab.add(cut.place(index)) };
         let (device, len) = (
             self.device + bytes.start,
             (bytes.end - bytes.start) as usize,
