@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kvik::{ByteSize, DeviceBuffer, EngineKind, EnginePreference, FileHandle, ReadOptions};
+use kvik::{
+    ByteSize, DeviceBuffer, EngineKind, EnginePreference, FileHandle, RawStream, ReadOptions,
+    StreamPending,
+};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
 
 use crate::transfers::report;
@@ -49,6 +52,29 @@ pub(crate) fn direct(args: &[String]) {
     }
 }
 
+/// `on-stream-error PATH`: a read in the order of the default stream that fails, and one behind it.
+pub(crate) fn on_stream_error(args: &[String]) {
+    let posix = EnginePreference::Only(EngineKind::Posix);
+    let options = FileHandle::options().read(true).engine(posix);
+    let file = options.open(&args[0]).unwrap();
+    let len = file.len().unwrap() as usize;
+    let buffer = DeviceBuffer::new(0, len).unwrap();
+    let pending = file.read_on_stream(buffer, 0, RawStream::DEFAULT).unwrap();
+    let other = DeviceBuffer::new(0, 1000).unwrap();
+    let behind = file
+        .read_on_stream(other, 5000, RawStream::DEFAULT)
+        .unwrap();
+    assert_eq!(behind.check().unwrap(), 1000);
+    let (outcome, buffer) = pending.finish();
+    let done = outcome
+        .as_ref()
+        .map_or_else(|error| error.done() as usize, |done| *done);
+    let mut bytes = vec![0; len];
+    buffer.copy_to_host(&mut bytes).unwrap();
+    assert_same(&bytes[..done], &pattern(1, 0, done));
+    report(outcome);
+}
+
 /// `exit-device HOW PATH`: the process ends while transfers are in flight.
 pub(crate) fn exit(args: &[String]) {
     let [how, path] = args else {
@@ -73,6 +99,20 @@ pub(crate) fn exit(args: &[String]) {
             std::process::exit(0);
         }
         "main-leaks" => std::mem::forget(file.submit_read_with(buffer(), 0, &options)),
+        "stream-returns" => {
+            static KEPT: std::sync::Mutex<Vec<StreamPending<DeviceBuffer>>> =
+                std::sync::Mutex::new(Vec::new());
+            let pending = file.read_on_stream(buffer(), 0, RawStream::DEFAULT);
+            KEPT.lock().unwrap().push(pending.unwrap());
+        }
+        "stream-exits" => {
+            let _pending = file.read_on_stream(buffer(), 0, RawStream::DEFAULT);
+            std::process::exit(0);
+        }
+        "stream-leaks" => {
+            let pending = file.read_on_stream(buffer(), 0, RawStream::DEFAULT);
+            std::mem::forget(pending.unwrap());
+        }
         "thread-reads" => {
             let mut buffer = buffer();
             let (sender, receiver) = std::sync::mpsc::channel();

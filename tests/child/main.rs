@@ -50,6 +50,7 @@ fn main() {
         "late-pieces-device" => devices::late_pieces(args),
         "direct-device" => devices::direct(args),
         "exit-device" => devices::exit(args),
+        "on-stream-error" => devices::on_stream_error(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

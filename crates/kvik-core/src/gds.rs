@@ -9,9 +9,13 @@
 
 mod driver;
 mod file;
+mod on_stream;
+mod registered_stream;
 
 pub use file::CuFileWay;
 pub(crate) use file::{CuFileFile, RegisteredFile};
+pub(crate) use on_stream::CuFileOnStream;
+pub use registered_stream::RegisteredStream;
 
 use crate::error::{Error, ErrorKind, Op};
 

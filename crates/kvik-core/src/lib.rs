@@ -122,6 +122,7 @@ pub use engine::EngineKind;
 pub use error::{Error, ErrorKind, Op, Place, Result};
 pub use file::FileHandle;
 pub use file_ref::FileRef;
+pub use gds::RegisteredStream;
 pub use host_buffer::{HostBuffer, HostBufferPool};
 pub use options::{OpenOptions, ReadOptions, WriteOptions};
 pub use page_cache::{

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::engine::flagged::OnStream;
 use crate::error::Result;
+use crate::gds::CuFileOnStream;
 
 /// A read or write that a stream of the program's comes to in its turn, and the buffer that it owns until then.
 ///
@@ -22,6 +23,7 @@ pub(crate) enum Inner {
     /// There was nothing to move.
     Empty,
     Flagged(OnStream),
+    CuFile(CuFileOnStream),
 }
 
 impl<B> StreamPending<B> {
@@ -43,6 +45,7 @@ impl<B> StreamPending<B> {
         match &self.inner {
             Inner::Empty => Ok(0),
             Inner::Flagged(flagged) => flagged.wait(),
+            Inner::CuFile(cufile) => cufile.wait(),
         }
     }
 
@@ -52,6 +55,7 @@ impl<B> StreamPending<B> {
         match &self.inner {
             Inner::Empty => true,
             Inner::Flagged(flagged) => flagged.is_done(),
+            Inner::CuFile(cufile) => cufile.is_done(),
         }
     }
 
@@ -85,6 +89,7 @@ impl<B> fmt::Debug for StreamPending<B> {
         match &self.inner {
             Inner::Empty => write!(f, "StreamPending"),
             Inner::Flagged(flagged) => write!(f, "StreamPending({flagged:?})"),
+            Inner::CuFile(cufile) => write!(f, "StreamPending({cufile:?})"),
         }
     }
 }

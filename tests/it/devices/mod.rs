@@ -4,6 +4,7 @@
 mod failures;
 mod lateness;
 mod limits;
+mod on_stream;
 mod processes;
 mod refusals;
 mod scripted;

@@ -2,6 +2,7 @@
 //! cuFile's that is opened before CUDA's, a descriptor that is closed while cuFile uses it, a count that is taken for all.
 
 mod failures;
+mod on_stream;
 mod order;
 mod transfers;
 

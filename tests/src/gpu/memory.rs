@@ -131,6 +131,13 @@ impl Memory {
         unsafe { Target::from_raw(start, len) }
     }
 
+    /// The same for bytes to be written from.
+    pub fn lend(&self, at: usize, len: usize) -> kvik::Result<Source<'_>> {
+        let start = std::ptr::without_provenance(self.address as usize + at);
+        // SAFETY: as for `claim`.
+        unsafe { Source::from_raw(start, len) }
+    }
+
     /// All its bytes.
     #[track_caller]
     #[must_use]

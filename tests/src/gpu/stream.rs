@@ -114,8 +114,9 @@ impl Stream {
         range: Range<usize>,
         offset: u64,
     ) -> kvik::Result<StreamPending<()>> {
+        let target = memory.claim(range.start, range.len())?;
         // SAFETY: the memory's owner waits before it goes, and uses it in the order of the stream.
-        unsafe { handle.read_on_stream_raw(memory.target(range), offset, self.raw()) }
+        unsafe { handle.read_on_stream_raw(target, offset, self.raw()) }
     }
 
     /// Queues a write of a part of `memory`, in the same way.
@@ -129,8 +130,9 @@ impl Stream {
         range: Range<usize>,
         offset: u64,
     ) -> kvik::Result<StreamPending<()>> {
+        let source = memory.lend(range.start, range.len())?;
         // SAFETY: as for `read`.
-        unsafe { handle.write_on_stream_raw(memory.source(range), offset, self.raw()) }
+        unsafe { handle.write_on_stream_raw(source, offset, self.raw()) }
     }
 
     /// What is queued on it from now on waits for what is queued on `other` now.

@@ -2,12 +2,14 @@
 //!
 //! All of it is queued during the call that asks for it. Afterwards nobody of ours calls the driver for it to go on.
 
+use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use kvik_sys::{CudaStatus, DevicePtr, WaitCondition};
+use kvik_sys::{CudaStatus, DevicePtr, HostFn, Stream, WaitCondition};
 
 use super::context::{Context, Entered};
 use super::driver::{driver, failed, refused};
+use super::mark::Mark;
 use super::raw_stream::RawStream;
 use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
@@ -48,8 +50,22 @@ impl CallerStream {
         self.stream.is_per_thread()
     }
 
+    /// `stream`, whatever it is for.
+    ///
+    /// # Errors
+    /// `Misuse` if it records a graph, or is a default stream and no context is current; `Device` if the driver fails.
+    pub(crate) fn of(stream: RawStream) -> Result<CallerStream> {
+        let context = stream.context(driver()?.cuda(), Op::Inspect)?;
+        CallerStream::find(stream, context)
+    }
+
     pub(crate) fn context(&self) -> Context {
         self.context
+    }
+
+    /// The driver's handle. A default stream is meant only where its context is entered.
+    pub(crate) fn stream(&self) -> Stream {
+        self.stream.stream()
     }
 
     pub(crate) fn enter(&self) -> Result<Entered> {
@@ -71,7 +87,7 @@ impl CallerStream {
         let cuda = driver()?.cuda();
         // SAFETY: `RawStream::from_raw` was promised that the stream is there, and the event is ours. The driver notes the
         // event's state during the call, so that it may be set anew afterwards.
-        unsafe { cuda.stream_wait_event(self.stream.stream(), mark.event()) }
+        unsafe { cuda.stream_wait_event(self.stream(), mark.event()) }
             .map_err(|status| failed(Op::Copy, "cuStreamWaitEvent", status))
     }
 
@@ -80,7 +96,7 @@ impl CallerStream {
         let cuda = driver()?.cuda();
         let word = words.stream;
         // SAFETY: the stream is there by the promise made to `RawStream::from_raw`, and words stay for ever.
-        unsafe { cuda.stream_write_value32(self.stream.stream(), word, count) }
+        unsafe { cuda.stream_write_value32(self.stream(), word, count) }
             .map_err(|why| refused(Op::Copy, "cuStreamWriteValue32", why))
     }
 
@@ -89,7 +105,7 @@ impl CallerStream {
         let cuda = driver()?.cuda();
         let (word, at_least) = (words.host, WaitCondition::AT_LEAST);
         // SAFETY: as for `count`.
-        unsafe { cuda.stream_wait_value32(self.stream.stream(), word, count, at_least) }
+        unsafe { cuda.stream_wait_value32(self.stream(), word, count, at_least) }
             .map_err(|why| refused(Op::Copy, "cuStreamWaitValue32", why))
     }
 
@@ -100,7 +116,7 @@ impl CallerStream {
     /// it; that at `to` is memory of the stream's device or managed, valid, and nobody else touches it.
     pub(crate) unsafe fn to_device(&self, to: u64, from: NonNull<u8>, len: usize) -> Result<()> {
         let cuda = driver()?.cuda();
-        let (to, stream) = (DevicePtr::new(to), self.stream.stream());
+        let (to, stream) = (DevicePtr::new(to), self.stream());
         // SAFETY: the caller's promise.
         unsafe { cuda.memcpy_htod_async(to, from.as_ptr(), len, stream) }
             .map_err(|status| failed(Op::Copy, "cuMemcpyHtoDAsync", status))
@@ -112,7 +128,7 @@ impl CallerStream {
     /// As for [`to_device`](CallerStream::to_device), with the roles of the two changed.
     pub(crate) unsafe fn to_host(&self, to: NonNull<u8>, from: u64, len: usize) -> Result<()> {
         let cuda = driver()?.cuda();
-        let (from, stream) = (DevicePtr::new(from), self.stream.stream());
+        let (from, stream) = (DevicePtr::new(from), self.stream());
         // SAFETY: the caller's promise.
         unsafe { cuda.memcpy_dtoh_async(to.as_ptr(), from, len, stream) }
             .map_err(|status| failed(Op::Copy, "cuMemcpyDtoHAsync", status))
@@ -131,21 +147,45 @@ impl CallerStream {
             looked => looked?,
         }
         // SAFETY: `RawStream::from_raw` was promised that the stream is there.
-        match unsafe { cuda.stream_query(self.stream.stream()) } {
+        match unsafe { cuda.stream_query(self.stream()) } {
             // It may just have begun to record one.
             Ok(_) | Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(()),
             Err(status) => Err(failed(Op::Copy, "cuStreamQuery", status)),
         }
     }
 
-    /// Waits until all that was queued in its context is done.
+    /// Marks the place that the queue has come to. The caller has entered the context.
+    pub(crate) fn mark(&self) -> Result<Mark> {
+        Mark::set(self.context, self.stream())
+    }
+
+    /// Queues a call of `function` with `data`, behind which the stream goes on.
+    ///
+    /// # Safety
+    /// The function may be called so from another thread, once, when the stream is there; it makes no call of the driver, waits
+    /// for no work that is not done, and does not unwind.
+    pub(crate) unsafe fn call(&self, function: HostFn, data: *mut c_void) -> Result<()> {
+        let cuda = driver()?.cuda();
+        // SAFETY: the caller's promise; the stream is there by the promise made to `RawStream::from_raw`.
+        unsafe { cuda.launch_host_func(self.stream(), function, data) }
+            .map_err(|status| failed(Op::Copy, "cuLaunchHostFunc", status))
+    }
+
+    /// Waits until all that was queued is done.
     ///
     /// # Errors
-    /// What went wrong there.
-    pub(crate) fn drain(&self) -> Result<()> {
+    /// What went wrong with it, or in its context.
+    pub(crate) fn finish(&self) -> Result<()> {
         let cuda = driver()?.cuda();
         let _entered = self.context.enter()?;
-        cuda.ctx_synchronize()
-            .map_err(|status| failed(Op::Copy, "cuCtxSynchronize", status))
+        if self.stream.is_per_thread() {
+            // Another thread's is meant: it is among all those of the context.
+            return cuda
+                .ctx_synchronize()
+                .map_err(|status| failed(Op::Copy, "cuCtxSynchronize", status));
+        }
+        // SAFETY: the stream is there by the promise made to `RawStream::from_raw`.
+        unsafe { cuda.stream_synchronize(self.stream()) }
+            .map_err(|status| failed(Op::Copy, "cuStreamSynchronize", status))
     }
 }

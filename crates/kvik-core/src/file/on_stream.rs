@@ -7,6 +7,7 @@ use crate::buffer::{IoBuf, IoBufMut};
 use crate::device::{RawStream, Spot};
 use crate::engine::flagged::OnStream;
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::gds::CuFileOnStream;
 use crate::memory::Memory;
 use crate::options::ReadOptions;
 use crate::stream_pending::{Inner, StreamPending};
@@ -166,6 +167,18 @@ impl FileHandle {
                        write_at";
             return Err(Error::new(ErrorKind::Misuse, Op::Copy, why));
         };
+        if let Some(cufile) = &call.cufile
+            && cufile.takes(memory.len() as u64)
+        {
+            let file = cufile.registered()?;
+            // SAFETY: the caller's promise.
+            let started = unsafe {
+                CuFileOnStream::start(file, &call, direction, memory, &spot, offset, stream)
+            }?;
+            if let Some(started) = started {
+                return Ok(Inner::CuFile(started));
+            }
+        }
         // SAFETY: the caller's promise.
         let started = unsafe { OnStream::start(&call, direction, memory, &spot, offset, stream) };
         started.map(Inner::Flagged)

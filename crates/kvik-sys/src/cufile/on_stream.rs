@@ -39,6 +39,23 @@ impl StreamHints {
     pub const FIXED_FILE_SIZE: Self = Self(raw::CU_FILE_STREAM_FIXED_FILE_SIZE);
     /// All of them are multiples of 4096.
     pub const PAGE_ALIGNED_INPUTS: Self = Self(raw::CU_FILE_STREAM_PAGE_ALIGNED_INPUTS);
+    /// All of them.
+    pub const ALL: Self = Self(
+        Self::FIXED_BUF_OFFSET.0
+            | Self::FIXED_FILE_OFFSET.0
+            | Self::FIXED_FILE_SIZE.0
+            | Self::PAGE_ALIGNED_INPUTS.0,
+    );
+
+    /// The hints of these bits; nothing where a bit is none of theirs.
+    pub fn from_bits(bits: u32) -> Option<Self> {
+        (bits & !Self::ALL.0 == 0).then_some(Self(bits))
+    }
+
+    /// Whether all of `others` are among them.
+    pub fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
 }
 
 impl BitOr for StreamHints {

@@ -53,9 +53,11 @@ impl Cut {
         self.piece as usize
     }
 
-    /// How many slabs there is use for.
-    pub(super) fn slabs(&self) -> usize {
-        self.pieces().min(SLABS)
+    /// How many slabs so many threads have use for: one is filled and another copied. With more, they would leave the
+    /// processor's cache before they are used again.
+    pub(super) fn slabs(&self, threads: usize) -> usize {
+        let useful = threads.saturating_mul(2).clamp(FEWEST, SLABS);
+        self.pieces().min(useful)
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -74,10 +76,11 @@ impl Cut {
         }
     }
 
-    /// The bytes of a piece, counted from the start of the range.
+    /// The bytes of a piece, counted from the start of the range; none behind the last one.
     pub(super) fn piece(&self, index: usize) -> Range<u64> {
         let at = index as u64 * self.piece;
-        at.saturating_sub(self.before)..(at + self.piece - self.before).min(self.len)
+        let start = at.saturating_sub(self.before).min(self.len);
+        start..(at + self.piece - self.before).min(self.len)
     }
 
     /// Where in its slab a piece begins.
@@ -91,6 +94,7 @@ impl Cut {
 
 /// How many slabs a transfer has at most: with sixteen of 4 MiB, eight threads reach what the bus takes.
 pub(super) const SLABS: usize = 16;
+const FEWEST: usize = 3;
 // As slabs of other transfers, see `staged/sizes.rs`.
 const LARGEST: u64 = 4 << 20;
 // Below this the calls that a piece takes cost more than another thread saves.

@@ -68,6 +68,8 @@ struct Progress {
     words: Option<Words>,
     // What the stream counts last; none while the driver has refused to queue that.
     last: Option<u32>,
+    // How many pieces it moves until then: all, unless the driver has refused to queue some.
+    queued: usize,
     // The next piece that somebody is to take, and how many pieces are being worked on.
     next: usize,
     working: usize,
@@ -109,7 +111,7 @@ pub(super) struct Work {
     start: NonNull<u8>,
     len: usize,
     offset: u64,
-    // Whether its bytes are moved. Where the transfer has stopped before, a slab is only made to hold nobody's bytes.
+    // Whether its bytes are moved. Behind where the transfer has stopped, a slab is only made to hold nobody's bytes.
     moves: bool,
     clean: bool,
 }
@@ -133,6 +135,7 @@ impl Flight {
                 slabs: Some(slabs),
                 words: Some(words),
                 last: Some(last),
+                queued: cut.pieces(),
                 next: 0,
                 working: 0,
                 done: 0,
@@ -164,18 +167,19 @@ impl Flight {
             return Next::Nothing;
         };
         let reached = words.reached();
-        if progress.last == Some(reached) && progress.working == 0 {
+        let all_done = progress.done >= progress.queued && progress.working == 0;
+        if progress.last == Some(reached) && all_done {
             return Next::Over;
         }
         let index = progress.next;
-        let room = progress.working < self.threads && index < self.cut.pieces();
+        let room = progress.working < self.threads && index < progress.queued;
         if !room || reached < self.needed(index) {
             return Next::Nothing;
         }
         let (bytes, slot) = (self.cut.piece(index), index % self.slabs);
         progress.next += 1;
         progress.working += 1;
-        let moves = progress.stop.is_none();
+        let moves = progress.stop.as_ref().is_none_or(|stop| index < stop.index);
         let place = self.cut.place(index);
         // SAFETY: a piece lies in its slab.
         let start = unsafe { slabs.start(slot).add(place) };
@@ -329,6 +333,9 @@ impl Flight {
     pub(super) fn cut_short(&self, index: usize, error: Error, last: Option<u32>) {
         let mut progress = lock(&self.progress);
         progress.stop_at(index, 0, Some(error));
+        // A read may wait for that piece already, whether or not it is to copy it.
+        let waits = usize::from(self.direction == Direction::Read);
+        progress.queued = (index + waits).min(self.cut.pieces());
         progress.last = last;
     }
 
@@ -336,6 +343,12 @@ impl Flight {
     pub(super) fn is_loose(&self) -> bool {
         let progress = lock(&self.progress);
         progress.last.is_none() && matches!(progress.stage, Stage::Flying)
+    }
+
+    /// The driver has told that the stream is past it.
+    pub(super) fn passed(&self) {
+        let mut progress = lock(&self.progress);
+        progress.last = progress.words.as_ref().map(Words::reached);
     }
 
     /// Tells the outcome, unless somebody does: the stream is past it, or nothing that is queued there is done any more, for this

@@ -81,7 +81,7 @@ impl OnStream {
         let cut = Cut::new(offset, range.end - range.start, call.bounce_buffer_size);
         let device = memory.start().addr() as u64;
         let entered = stream.enter()?;
-        let (cut, slabs) = take_slabs(&stream, cut)?;
+        let (cut, slabs) = take_slabs(&stream, cut, order.threads)?;
         let words = Words::lend(stream.context())?;
         let queue = Queue {
             stream: &stream,
@@ -122,18 +122,19 @@ impl OnStream {
                 return outcome;
             }
             limit = LATER;
-            let failure = match self.flight.is_loose() {
-                true => match self.twice(CallerStream::drain) {
-                    Ok(()) => None,
-                    failed => failed.err(),
-                },
-                false => match self.twice(CallerStream::look) {
-                    Ok(()) => continue,
-                    failed => failed.err(),
-                },
+            let is_loose = self.flight.is_loose();
+            let asked = match is_loose {
+                true => self.twice(CallerStream::finish),
+                false => self.twice(CallerStream::look),
             };
-            crew().dismiss(&self.flight);
-            self.flight.land(failure);
+            match asked {
+                Ok(()) if is_loose => self.flight.passed(),
+                Ok(()) => {}
+                Err(failure) => {
+                    crew().dismiss(&self.flight);
+                    self.flight.land(Some(failure));
+                }
+            }
         }
     }
 
@@ -155,18 +156,19 @@ impl std::fmt::Debug for OnStream {
 }
 
 /// Slabs for a transfer, and how it is cut to go through these.
-fn take_slabs(stream: &CallerStream, cut: Cut) -> Result<(Cut, Arc<Slabs>)> {
+fn take_slabs(stream: &CallerStream, cut: Cut, threads: usize) -> Result<(Cut, Arc<Slabs>)> {
     let context = stream.context();
     // Any number of transfers may be queued on a stream, which comes to one of them at a time.
     let before = crew().slabs_on(stream);
+    let wanted = cut.slabs(threads);
     let serve =
-        |slabs: &Arc<Slabs>| slabs.size() >= cut.slab() && slabs.count() >= cut.slabs().div_ceil(2);
+        |slabs: &Arc<Slabs>| slabs.size() >= cut.slab() && slabs.count() >= wanted.div_ceil(2);
     if let Some(slabs) = before.clone().filter(serve)
         && slabs.claim()
     {
         return Ok((cut, slabs));
     }
-    let slabs = Slab::take_for_stream(context, cut.slab(), cut.slabs(), LIMIT)?;
+    let slabs = Slab::take_for_stream(context, cut.slab(), wanted, LIMIT)?;
     if !slabs.is_empty() {
         return Ok((cut, Slabs::new(slabs)));
     }
@@ -235,7 +237,7 @@ impl Queue<'_> {
                 self.loose = true;
                 self.stream.count(self.words, end as u32 + 1)
             });
-            queued.map_err(|error| self.refused(end - 1, error))?;
+            queued.map_err(|error| self.refused(end, error))?;
         }
         Ok(())
     }

@@ -1,0 +1,349 @@
+//! A read or write by cuFile in the order of a stream: [`CuFileOnStream`].
+//!
+//! cuFile looks at the numbers of such a transfer when the stream is there, and writes the count beside them. Of a read it is asked for
+//! nothing beyond the end of the file, where it would write zeros; how long the file is by then, a function of ours looks up
+//! that the stream calls just before.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use kvik_stats::{Backend, Direction, Span, Start};
+use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints};
+
+use super::RegisteredFile;
+use super::registered_stream::hints_of;
+use crate::corridor::{Call, Plan};
+use crate::device::{self, CallerStream, Mark, RawStream, Spot};
+use crate::error::{Error, ErrorKind, Op, Place, Result};
+use crate::fork;
+use crate::memory::Memory;
+use crate::open;
+use crate::sync::{Mutex, lock};
+
+/// A transfer that cuFile moves when its stream is there.
+pub(crate) struct CuFileOnStream {
+    // Leaked if the stream's context fails: nobody knows whether cuFile still writes to it.
+    numbers: NonNull<Numbers>,
+    stream: CallerStream,
+    mark: Mark,
+    plan: Plan,
+    direction: Direction,
+    place: Place,
+    generation: u64,
+    end: Mutex<End>,
+}
+
+struct End {
+    span: Option<Span>,
+    outcome: Option<Result<usize>>,
+}
+
+/// What is touched when the stream is there, by one after the other: `fit`, then cuFile.
+struct Numbers {
+    arguments: AsyncArguments,
+    // How many bytes there is room for, and how many cuFile is asked for.
+    room: usize,
+    asked: usize,
+    file: Arc<RegisteredFile>,
+}
+
+// SAFETY: the numbers are in a block of their own, which this value reads only when the stream is past the transfer, and frees
+// only once.
+unsafe impl Send for CuFileOnStream {}
+// SAFETY: as for `Send`; what changes afterwards is behind a lock.
+unsafe impl Sync for CuFileOnStream {}
+
+impl CuFileOnStream {
+    /// Queues a transfer of all of `memory`, which is on a device and has bytes; `None` if cuFile cannot do that: it is older than
+    /// such transfers, or was promised whole pages for this stream and these are none.
+    ///
+    /// # Errors
+    /// Nothing is queued then, or all that was is done: `Misuse` for a stream that records a graph or is another device's, or a
+    /// range beyond 2^63 - 1; `Device` if the driver or cuFile fails.
+    ///
+    /// # Safety
+    /// As for [`OnStream::start`](crate::engine::flagged::OnStream::start).
+    pub(crate) unsafe fn start(
+        file: Arc<RegisteredFile>,
+        call: &Call,
+        direction: Direction,
+        memory: Memory,
+        spot: &Spot,
+        offset: u64,
+        stream: RawStream,
+    ) -> Result<Option<CuFileOnStream>> {
+        let plan = Plan::new(offset, memory.len() as u64, u64::MAX)?;
+        spot.check()?;
+        let hints = hints_of(stream);
+        let stream = CallerStream::find(stream, spot.context)?;
+        let address = memory.start().addr() as u64;
+        let base = device::allocation_start(address)?;
+        let whole = [offset, memory.len() as u64, address - base];
+        let is_whole = whole.iter().all(|number| number % WHOLE == 0);
+        if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) && !is_whole {
+            return Ok(None);
+        }
+        let too_large = |_| Error::new(ErrorKind::Misuse, Op::Copy, "an offset is too large");
+        let arguments = AsyncArguments {
+            bytes: memory.len(),
+            file_offset: i64::try_from(offset).map_err(too_large)?,
+            base_offset: i64::try_from(address - base).map_err(too_large)?,
+            count: 0,
+        };
+        // Before anything is queued: listeners are the program's code.
+        let span = kvik_stats::begin(Start {
+            backend: Backend::Gds,
+            direction,
+            memory: kvik_stats::Memory::Device,
+            source: &call.name,
+            offset,
+            size: memory.len() as u64,
+        });
+        let mut numbers = Box::new(Numbers {
+            arguments,
+            room: memory.len(),
+            asked: memory.len(),
+            file,
+        });
+        let is_read = direction == Direction::Read;
+        if is_read {
+            // Where the stream promised sizes that are known at the call, this is what counts.
+            numbers.fit();
+        }
+        let fits_later = is_read && !hints.contains(StreamHints::FIXED_FILE_SIZE);
+        let _entered = stream.enter()?;
+        let numbers = NonNull::from(Box::leak(numbers));
+        // SAFETY: the caller's promise; the numbers are freed only when the stream is past the transfer.
+        let queued = unsafe {
+            queue(
+                &stream,
+                spot,
+                numbers,
+                DevicePtr::new(base),
+                direction,
+                fits_later,
+            )
+        };
+        let queued = queued.and_then(|()| stream.mark().map_err(Refusal::Failed));
+        let refused = match queued {
+            Ok(mark) => {
+                return Ok(Some(CuFileOnStream {
+                    numbers,
+                    stream,
+                    mark,
+                    plan,
+                    direction,
+                    place: call.place.clone(),
+                    generation: fork::generation(),
+                    end: Mutex::new(End {
+                        span: Some(span),
+                        outcome: None,
+                    }),
+                }));
+            }
+            Err(refused) => refused,
+        };
+        // What was queued before it still uses the numbers, and cuFile perhaps the memory.
+        if stream.finish().is_ok() {
+            // SAFETY: made above, and nobody uses them any more.
+            drop(unsafe { Box::from_raw(numbers.as_ptr()) });
+        }
+        match refused {
+            Refusal::Failed(error) => Err(error),
+            Refusal::Unsupported => Ok(None),
+        }
+    }
+
+    /// Waits until the stream is past it, and gives the count.
+    ///
+    /// # Errors
+    /// What cuFile's count says; what the driver says of the stream's context, if that has failed; `Forked` in a child of the
+    /// process that started it.
+    pub(crate) fn wait(&self) -> Result<usize> {
+        self.check_process()?;
+        if let Some(outcome) = &lock(&self.end).outcome {
+            return outcome.clone();
+        }
+        let entered = self.stream.enter();
+        let passed = entered.and_then(|_entered| self.mark.wait().or_else(|_| self.mark.wait()));
+        self.end(passed)
+    }
+
+    /// Whether the stream is past it, or this process is another one than started it.
+    pub(crate) fn is_done(&self) -> bool {
+        if self.check_process().is_err() || lock(&self.end).outcome.is_some() {
+            return true;
+        }
+        // A context that has failed is done with everything.
+        self.mark.is_done().unwrap_or(true)
+    }
+
+    /// Notes the outcome, once.
+    fn end(&self, passed: Result<()>) -> Result<usize> {
+        let mut end = lock(&self.end);
+        if let Some(outcome) = &end.outcome {
+            return outcome.clone();
+        }
+        let outcome = passed.and_then(|()| self.count());
+        let moved = outcome.as_ref().map_or(0, |count| *count as u64);
+        let outcome = outcome.map_err(|error| {
+            let error = error.during(self.op()).at(&self.place);
+            error.within(self.plan.range(), 0)
+        });
+        let span = end.span.take();
+        end.outcome = Some(outcome.clone());
+        drop(end);
+        if let Some(span) = span {
+            span.finish(moved, outcome.is_ok());
+        }
+        outcome
+    }
+
+    /// What cuFile says that it has moved. The stream is past it.
+    fn count(&self) -> Result<usize> {
+        // SAFETY: the numbers are there until `drop`, and nobody writes to them any more.
+        let numbers = unsafe { self.numbers.as_ref() };
+        let asked = numbers.asked;
+        if asked == 0 {
+            return Ok(0);
+        }
+        match CuFileFailure::split(numbers.arguments.count, None) {
+            Ok(count) if count > asked => {
+                let why = format!("cuFile moved {count} bytes where {asked} were asked for");
+                Err(Error::new(ErrorKind::Internal, self.op(), why))
+            }
+            Ok(count) if self.direction == Direction::Write && count < asked => {
+                let why = format!("cuFile wrote {count} of {asked} bytes, without saying why");
+                Err(Error::new(ErrorKind::Io, self.op(), why))
+            }
+            Ok(count) => Ok(count),
+            Err(failure) => {
+                let kind = match failure {
+                    CuFileFailure::System(_) => ErrorKind::Io,
+                    CuFileFailure::Status(_) => ErrorKind::Device,
+                };
+                let why = format!("cuFile in the order of a stream: {failure}");
+                Err(Error::new(kind, self.op(), why).because(failure))
+            }
+        }
+    }
+
+    fn op(&self) -> Op {
+        match self.direction {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+        }
+    }
+
+    fn check_process(&self) -> Result<()> {
+        if self.generation == fork::generation() {
+            return Ok(());
+        }
+        let why = "the transfer belongs to the parent process";
+        Err(Error::new(ErrorKind::Forked, self.op(), why).at(&self.place))
+    }
+}
+
+impl Drop for CuFileOnStream {
+    fn drop(&mut self) {
+        // In a child the numbers are a copy that nobody uses, and the file in them is the parent's.
+        if self.check_process().is_err() {
+            return;
+        }
+        let outcome = self.wait();
+        let passed = self.mark.is_done();
+        if outcome.is_ok() || passed.is_ok_and(|passed| passed) {
+            // SAFETY: made by `start`, and freed here alone; the stream is past the transfer.
+            drop(unsafe { Box::from_raw(self.numbers.as_ptr()) });
+        }
+    }
+}
+
+impl fmt::Debug for CuFileOnStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = self.plan.range();
+        let (op, place) = (self.op(), &self.place);
+        write!(f, "{op} {place} {}..{} by cuFile", range.start, range.end)
+    }
+}
+
+impl Numbers {
+    /// Asks for no byte beyond the end of the file.
+    fn fit(&mut self) {
+        let offset = self.arguments.file_offset.cast_unsigned();
+        // A file whose size cannot be told is left to cuFile.
+        let size = open::size(self.file.file()).unwrap_or(u64::MAX);
+        let there = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        self.asked = self.room.min(there);
+        self.arguments.bytes = self.asked;
+    }
+}
+
+/// Queues a transfer.
+///
+/// # Safety
+/// As for [`CuFileOnStream::start`]; the numbers stay until the stream is past all that this has queued.
+unsafe fn queue(
+    stream: &CallerStream,
+    spot: &Spot,
+    numbers: NonNull<Numbers>,
+    base: DevicePtr,
+    direction: Direction,
+    fits_later: bool,
+) -> std::result::Result<(), Refusal> {
+    for before in spot.streams.into_iter().flatten() {
+        stream.go_behind(before)?;
+    }
+    if fits_later {
+        // SAFETY: the caller's promise; the function makes no call of the driver and does not unwind.
+        unsafe { stream.call(fit, numbers.as_ptr().cast()) }?;
+    }
+    // SAFETY: the numbers are there; nothing is read of them but what stays as it is.
+    let file = unsafe { &(*numbers.as_ptr()).file };
+    let (cufile, handle) = (file.cufile(), file.handle());
+    // SAFETY: the numbers are there, and this is a field of theirs.
+    let arguments = unsafe { &raw mut (*numbers.as_ptr()).arguments };
+    let Some(arguments) = NonNull::new(arguments) else {
+        return Ok(()); // A field of what is there is never null.
+    };
+    let stream = stream.stream();
+    let queued = match direction {
+        // SAFETY: the file is registered as long as the numbers are there; the rest is the caller's promise.
+        Direction::Read => unsafe { cufile.read_async(handle, base, arguments, stream) },
+        // SAFETY: as above.
+        Direction::Write => unsafe { cufile.write_async(handle, base, arguments, stream) },
+    };
+    queued.map_err(|why| match why {
+        CallError::Unsupported(_) => Refusal::Unsupported,
+        CallError::Status(status) => {
+            let why = format!("cuFile in the order of a stream: {status}");
+            Refusal::Failed(Error::new(ErrorKind::Device, Op::Copy, why).because(status))
+        }
+    })
+}
+
+/// What a stream calls before cuFile's turn.
+unsafe extern "C" fn fit(numbers: *mut c_void) {
+    // SAFETY: `queue` gave it the numbers, which stay until the stream is past this; cuFile looks at them later.
+    let numbers = unsafe { &mut *numbers.cast::<Numbers>() };
+    // An unwinding would end in the driver. Without the size, what was found at the call stays.
+    let _ = catch_unwind(AssertUnwindSafe(|| numbers.fit()));
+}
+
+/// Why a transfer was not queued.
+enum Refusal {
+    Unsupported,
+    Failed(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Failed(error)
+    }
+}
+
+// What cuFile calls a page.
+const WHOLE: u64 = 4096;

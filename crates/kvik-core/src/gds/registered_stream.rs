@@ -1,0 +1,111 @@
+//! Streams that cuFile knows: [`RegisteredStream`].
+
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+
+use kvik_sys::{CallError, CuFile, StreamHints};
+
+use super::driver::driver;
+use crate::device::{self, CallerStream, RawStream};
+use crate::error::{Error, ErrorKind, Op, Result};
+use crate::pool::shared_value;
+use crate::sync::{Mutex, lock};
+
+/// A stream that cuFile has prepared for reads and writes in its order; dropping it ends that, once the stream is done with
+/// what was queued.
+///
+/// It makes such transfers quicker where cuFile moves the bytes, and changes nothing elsewhere.
+#[derive(Debug)]
+pub struct RegisteredStream {
+    raw: RawStream,
+    registered: std::result::Result<(CuFile, CallerStream), Error>,
+}
+
+impl RegisteredStream {
+    /// Registers `stream` with cuFile. `hints` are bits of cuFile's that promise things of all transfers of the stream: 0x1, the
+    /// place in the buffer is known at the call; 0x2, the place in the file; 0x4, the size; 0x8, all of them are multiples of
+    /// 4096. The first three hold for all calls of kvik. A transfer that does not keep the last one goes another way than
+    /// cuFile's. With 0x4, a read asks for no more than the file has when it is queued.
+    ///
+    /// Where cuFile cannot be used, or is older than such streams, nothing is registered, which is no error:
+    /// [`why_not`](RegisteredStream::why_not) says so.
+    ///
+    /// # Errors
+    /// `Misuse` for other bits, for a stream that records a graph, and for a default stream where no context is current; `Device`
+    /// if cuFile refuses; `Forked` in a child of the process that used a device.
+    pub fn new(stream: RawStream, hints: u32) -> Result<RegisteredStream> {
+        let Some(hints) = StreamHints::from_bits(hints) else {
+            let why =
+                format!("the hints {hints:#x} have bits beyond 0xF, which cuFile does not know");
+            return Err(Error::new(ErrorKind::Misuse, Op::Inspect, why));
+        };
+        let none = |why| {
+            Ok(RegisteredStream {
+                raw: stream,
+                registered: Err(why),
+            })
+        };
+        let cufile = match driver() {
+            Ok(cufile) => cufile,
+            Err(why) if why.kind() == ErrorKind::GdsUnavailable => return none(why),
+            Err(error) => return Err(error),
+        };
+        let of = CallerStream::of(stream)?;
+        let _entered = of.enter()?;
+        // SAFETY: `RawStream::from_raw` was promised that the stream is there. `CuFileOnStream` keeps what the hints say.
+        match unsafe { cufile.stream_register(of.stream(), hints) } {
+            Ok(()) => {}
+            Err(CallError::Unsupported(lack)) => {
+                let why = lack.to_string();
+                return none(Error::new(ErrorKind::Unsupported, Op::Inspect, why).because(lack));
+            }
+            Err(CallError::Status(status)) => {
+                let why = format!("cuFileStreamRegister: {status}");
+                return Err(Error::new(ErrorKind::Device, Op::Inspect, why).because(status));
+            }
+        }
+        lock(known()).push((stream, hints));
+        Ok(RegisteredStream {
+            raw: stream,
+            registered: Ok((cufile, of)),
+        })
+    }
+
+    /// Why cuFile does not know the stream; `None` if it does.
+    #[must_use]
+    pub fn why_not(&self) -> Option<&Error> {
+        self.registered.as_ref().err()
+    }
+}
+
+impl Drop for RegisteredStream {
+    fn drop(&mut self) {
+        // What a child inherited is its parent's.
+        let (Ok((cufile, of)), true) = (&self.registered, device::is_started()) else {
+            return;
+        };
+        // What is queued by cuFile needs it. If that cannot be waited for, the context has failed.
+        let _ = of.finish();
+        let mut known = lock(known());
+        if let Some(at) = known.iter().position(|(stream, _)| *stream == self.raw) {
+            known.swap_remove(at);
+        }
+        drop(known);
+        let Ok(_entered) = of.enter() else { return };
+        // SAFETY: the stream is there by the promise made to `RawStream::from_raw`, and nothing of cuFile's is in it.
+        let _ = unsafe { cufile.stream_deregister(of.stream()) };
+    }
+}
+
+/// What was promised of a stream.
+pub(super) fn hints_of(stream: RawStream) -> StreamHints {
+    let known = lock(known());
+    let found = known.iter().find(|(other, _)| *other == stream);
+    found.map_or(StreamHints::NONE, |(_, hints)| *hints)
+}
+
+static KNOWN: AtomicPtr<Mutex<Vec<(RawStream, StreamHints)>>> = AtomicPtr::new(ptr::null_mut());
+
+fn known() -> &'static Mutex<Vec<(RawStream, StreamHints)>> {
+    shared_value(&KNOWN, Mutex::default)
+}

@@ -1,0 +1,179 @@
+//! Transfers in the order of a stream by cuFile, and where it lacks them.
+
+use std::thread;
+use std::time::Duration;
+
+use kvik::config::{Config, Layer};
+use kvik::{ErrorKind, RegisteredStream};
+use kvik_tests::fake::{cuda, cufile, without};
+use kvik_tests::gpu::{Kind, Memory, Stream};
+use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
+
+use super::{assert_at_rest, open, start};
+
+const LEN: usize = 40_000;
+
+#[test]
+fn cufile_moves_the_bytes_when_the_stream_is_there() {
+    let (gpu, cuda, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let copy = open(&folder.path().join("copy"), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN + 100);
+    let held = stream.hold_before(&memory, 9);
+    let read = stream.read(&handle, &mut memory, 50..LEN + 50, 0).unwrap();
+    let written = stream.write(&copy, &memory, 50..LEN + 50, 3).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    assert!(!read.is_done() && !written.is_done());
+    drop(held);
+    assert_eq!(written.check().unwrap(), LEN);
+    assert!(read.is_done());
+    assert_eq!(read.check().unwrap(), LEN);
+    assert_same(&memory.bytes()[50..LEN + 50], &pattern(1, 0, LEN));
+    assert_all(&memory.bytes()[..50], 9);
+    assert_same(
+        &std::fs::read(copy.path()).unwrap()[3..],
+        &pattern(1, 0, LEN),
+    );
+    assert_eq!(
+        [
+            fake.calls("cuFileReadAsync"),
+            fake.calls("cuFileWriteAsync")
+        ],
+        [1, 1]
+    );
+    drop((read, written, handle, copy));
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn cufile_is_asked_for_what_the_file_has_when_the_stream_is_there() {
+    let (gpu, cuda, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, 1000), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    memory.set(UNTOUCHED);
+    let held = stream.hold();
+    let short = stream.read(&handle, &mut memory, 0..2000, 10).unwrap();
+    let behind = stream.read(&handle, &mut memory, 0..9, 1000).unwrap();
+    let written = stream.write(&handle, &memory, 0..990, 1000).unwrap();
+    let grown = stream.read(&handle, &mut memory, 3000..6000, 1000).unwrap();
+    drop(held);
+    assert_eq!(short.check().unwrap(), 990);
+    assert_eq!(behind.check().unwrap(), 0);
+    assert_eq!(written.check().unwrap(), 990);
+    assert_eq!(grown.check().unwrap(), 990);
+    let bytes = memory.bytes();
+    assert_same(&bytes[..990], &pattern(1, 10, 990));
+    assert_all(&bytes[990..3000], UNTOUCHED);
+    assert_same(&bytes[3000..3990], &pattern(1, 10, 990));
+    assert_all(&bytes[3990..], UNTOUCHED);
+    drop((short, behind, written, grown, handle));
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn what_cufile_says_later_is_told_when_it_is_checked() {
+    let (gpu, cuda, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    fake.fail_late("cuFileReadAsync", "1", 5044);
+    let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    let error = read.check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+    assert_eq!(read.check().unwrap_err().to_string(), error.to_string());
+    drop(read);
+    fake.succeed();
+    // Refused at the call.
+    fake.fail("cuFileReadAsync", "1", 5022);
+    let error = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+    fake.succeed();
+    fake.fall_short("cuFileReadAsync", "1");
+    let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    assert_eq!(read.check().unwrap(), LEN / 2);
+    fake.succeed();
+    drop((read, handle));
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn a_cufile_without_such_calls_leaves_them_to_our_own_way() {
+    let (gpu, driver, _) = start();
+    let symbols = [
+        "cuFileReadAsync",
+        "cuFileWriteAsync",
+        "cuFileStreamRegister",
+    ];
+    let (beside, old) = without(&cufile(), &symbols);
+    // Where it looks for the driver.
+    std::os::unix::fs::symlink(cuda(), beside.path().join("libcuda_fake.so")).unwrap();
+    Config::set_process(Layer::new().cufile_library(Some(old))).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    let registered = RegisteredStream::new(stream.raw(), 0).unwrap();
+    let why = registered.why_not().unwrap();
+    assert_eq!(why.kind(), ErrorKind::Unsupported, "{why}");
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    assert_eq!(read.check().unwrap(), LEN);
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    let written = stream.write(&handle, &memory, 0..LEN, 5).unwrap();
+    assert_eq!(written.check().unwrap(), LEN);
+    assert_same(
+        &std::fs::read(handle.path()).unwrap()[5..],
+        &pattern(1, 0, LEN),
+    );
+    assert_eq!(driver.faults(), Vec::<String>::new());
+    assert_eq!(kvik::pinned_memory().lent, 0);
+}
+
+#[test]
+fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() {
+    let (gpu, cuda, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    for hints in [0x10, 0x1F, u32::MAX] {
+        let error = RegisteredStream::new(stream.raw(), hints).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    }
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    for hints in 0..=0xF {
+        let registered = RegisteredStream::new(stream.raw(), hints).unwrap();
+        assert!(registered.why_not().is_none());
+        assert_eq!(fake.streams(), 1);
+        let before = fake.calls("cuFileReadAsync");
+        memory.set(UNTOUCHED);
+        let odd = stream.read(&handle, &mut memory, 1..5000, 7).unwrap();
+        assert_eq!(odd.check().unwrap(), 4999);
+        assert_same(&memory.bytes()[1..5000], &pattern(1, 7, 4999));
+        // What is promised to be whole pages and is not goes another way.
+        let by_cufile = usize::from(hints & 8 == 0);
+        assert_eq!(fake.calls("cuFileReadAsync") - before, by_cufile);
+        let whole = stream.read(&handle, &mut memory, 0..8192, 4096).unwrap();
+        assert_eq!(whole.check().unwrap(), 8192);
+        assert_same(&memory.bytes()[..8192], &pattern(1, 4096, 8192));
+        assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + by_cufile);
+        drop(registered);
+        assert_eq!(fake.streams(), 0);
+    }
+    drop(handle);
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn without_cufile_registering_a_stream_does_nothing_and_says_why() {
+    let (gpu, _, _) = start();
+    let nowhere = Some("/nowhere/libcufile.so.0".into());
+    Config::set_process(Layer::new().cufile_library(nowhere)).unwrap();
+    let registered = RegisteredStream::new(Stream::new(&gpu, 0).raw(), 0xF).unwrap();
+    let why = registered.why_not().unwrap();
+    assert_eq!(why.kind(), ErrorKind::GdsUnavailable);
+    assert!(why.to_string().contains("/nowhere/libcufile.so.0"), "{why}");
+}
