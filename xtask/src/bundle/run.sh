@@ -47,7 +47,7 @@ run_tests() {
         file=$temporary/tests
         # One after the other: some look at what the whole process has pinned. One that hangs ends with 124, and is the last
         # in what is printed then.
-        timeout -k 10 600 "$binary" --test-threads 1 "$@" >"$file" 2>&1
+        timeout --foreground -k 10 300 "$binary" --test-threads 1 "$@" >"$file" 2>&1
         code=$?
         cat "$file" >>"$log"
         counts=$(sed -n 's/^test result: [^0-9]*\([0-9]*\) passed; \([0-9]*\) failed.*/\1 \2/p' "$file" | tail -n 1)
