@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
-use kvik::{ByteSize, CompatMode, Config, FileHandle, Layer, stats};
+use kvik::{ByteSize, CompatMode, Config, FileHandle, Layer, RegisteredStream, stats};
 use kvik_tests::gpu::{Gpu, Kind, Memory, Stream};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
@@ -119,4 +120,79 @@ fn statistics_tell_what_went_by_cufile() {
         (stats::Backend::Posix, 10),
     ];
     assert_eq!(*seen.0.lock().unwrap(), expected);
+}
+
+#[test]
+fn cufile_moves_bytes_in_the_order_of_a_stream() {
+    let (gpu, _folder, handle) = setup("on stream");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    for (offset, at, len) in [(0, 0, LEN), (4097, 3, 1_000_001), (7, 0, 1)] {
+        memory.set(UNTOUCHED);
+        let read = stream.read(&handle, &mut memory, at..at + len, offset);
+        let written = stream.write(&handle, &memory, at..at + len, LEN as u64);
+        assert_eq!(read.unwrap().check().unwrap(), len);
+        assert_eq!(written.unwrap().check().unwrap(), len);
+        let truth = pattern(1, offset, len);
+        let bytes = memory.bytes();
+        assert_all(&bytes[..at], UNTOUCHED);
+        assert_same(&bytes[at..at + len], &truth);
+        assert_all(&bytes[at + len..], UNTOUCHED);
+        let stored = fs::read(handle.path()).unwrap();
+        assert_same(&stored[LEN..LEN + len], &truth);
+        handle.set_len(LEN as u64).unwrap();
+    }
+}
+
+/// The first call makes what cuFile needs for streams, and may wait for those that are held.
+#[test]
+fn cufile_finds_the_file_as_it_is_when_the_stream_is_there() {
+    let (gpu, _folder, handle) = setup("behind");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let end = LEN as u64;
+    let first = stream.read(&handle, &mut memory, 0..1000, 0).unwrap();
+    assert_eq!(first.check().unwrap(), 1000);
+    let again = stream.write(&handle, &memory, 0..1000, 0).unwrap();
+    assert_eq!(again.check().unwrap(), 1000);
+    memory.set(UNTOUCHED);
+    let held = stream.hold_before(&memory, 9);
+    let short = stream.read(&handle, &mut memory, 1000..9000, end - 500);
+    let written = stream.write(&handle, &memory, 0..1000, end);
+    let behind = stream.read(&handle, &mut memory, 20_000..29_000, end + 1000);
+    let grown = stream.read(&handle, &mut memory, 40_000..49_000, end - 500);
+    thread::sleep(Duration::from_millis(20));
+    assert!(!short.as_ref().unwrap().is_done());
+    drop(held);
+    assert_eq!(short.unwrap().check().unwrap(), 500);
+    assert_eq!(written.unwrap().check().unwrap(), 1000);
+    assert_eq!(behind.unwrap().check().unwrap(), 0);
+    assert_eq!(grown.unwrap().check().unwrap(), 1500);
+    let bytes = memory.bytes();
+    assert_same(&bytes[1000..1500], &pattern(1, end - 500, 500));
+    assert_all(&bytes[1500..40_000], 9);
+    assert_same(&bytes[40_000..40_500], &pattern(1, end - 500, 500));
+    assert_all(&bytes[40_500..], 9);
+    assert_all(&fs::read(handle.path()).unwrap()[LEN..], 9);
+}
+
+#[test]
+fn streams_that_cufile_knows_move_the_same_bytes_by_whatever_hints() {
+    let (gpu, _folder, handle) = setup("registered");
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    for hints in [0, 1, 2, 4, 8, 15] {
+        let registered = RegisteredStream::new(stream.raw(), hints).unwrap();
+        assert!(registered.why_not().is_none());
+        memory.set(UNTOUCHED);
+        let odd = stream.read(&handle, &mut memory, 1..5000, 7).unwrap();
+        let whole = stream.read(&handle, &mut memory, 8192..65_536, 4096);
+        assert_eq!(odd.check().unwrap(), 4999);
+        assert_eq!(whole.unwrap().check().unwrap(), 57_344);
+        let bytes = memory.bytes();
+        assert_same(&bytes[1..5000], &pattern(1, 7, 4999));
+        assert_all(&bytes[5000..8192], UNTOUCHED);
+        assert_same(&bytes[8192..65_536], &pattern(1, 4096, 57_344));
+        assert_all(&bytes[65_536..], UNTOUCHED);
+    }
 }

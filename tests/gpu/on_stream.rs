@@ -204,8 +204,12 @@ fn the_program_may_free_unpin_and_load_while_streams_wait() {
         let plain = Memory::new(&gpu, 0, Kind::Plain, MIB);
         let mut other = Memory::new(&gpu, 0, Kind::Plain, LEN);
         let read = stream.read(&handle, &mut memory, 0..70 * MIB, 0).unwrap();
+        // A real driver loads what sets memory at the first use, and may let that wait for the stream.
+        let beside = Stream::new(&gpu, 0);
+        beside.set(&plain, 3);
         drop(pinned);
         let again = stream.read(&handle, &mut memory, 0..70 * MIB, 0).unwrap();
+        beside.wait();
         drop(plain);
         // It stages through slabs of the same budget, by the ordinary pool.
         handle.read_exact_at(other.target(0..LEN), 1).unwrap();

@@ -258,8 +258,10 @@ fn any_number_of_reads_in_flight_takes_a_bounded_amount_of_pinned_memory() {
 
 #[test]
 fn a_transfer_in_the_order_of_a_stream_is_told_to_listeners_once() {
+    // The bytes moved come with the end.
+    type Told = (Direction, Backend, u64, Option<u64>);
     #[derive(Default)]
-    struct Heard(Mutex<Vec<(Direction, Backend, u64, Option<u64>)>>);
+    struct Heard(Mutex<Vec<Told>>);
     impl Listener for Heard {
         fn started(&self, operation: &Operation) {
             let heard = (operation.direction, operation.backend, operation.size, None);

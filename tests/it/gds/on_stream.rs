@@ -156,9 +156,11 @@ fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() 
         // What is promised to be whole pages and is not goes another way.
         let by_cufile = usize::from(hints & 8 == 0);
         assert_eq!(fake.calls("cuFileReadAsync") - before, by_cufile);
-        let whole = stream.read(&handle, &mut memory, 0..8192, 4096).unwrap();
-        assert_eq!(whole.check().unwrap(), 8192);
-        assert_same(&memory.bytes()[..8192], &pattern(1, 4096, 8192));
+        let page = memory.address().next_multiple_of(4096) - memory.address();
+        let pages = page as usize..page as usize + 8192;
+        let whole = stream.read(&handle, &mut memory, pages.clone(), 4096);
+        assert_eq!(whole.unwrap().check().unwrap(), 8192);
+        assert_same(&memory.bytes()[pages], &pattern(1, 4096, 8192));
         assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + by_cufile);
         drop(registered);
         assert_eq!(fake.streams(), 0);

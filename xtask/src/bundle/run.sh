@@ -137,11 +137,14 @@ exits() {
     head -c 67108864 /dev/urandom >"$temporary/data" || return 1
     running=
     for number in $(seq 40); do
-        case $((number % 4)) in
+        case $((number % 7)) in
         0) how=main-returns ;;
         1) how=main-exits ;;
         2) how=main-leaks ;;
         3) how=thread-reads ;;
+        4) how=stream-returns ;;
+        5) how=stream-exits ;;
+        6) how=stream-leaks ;;
         esac
         "$here/bin/kvik-tests-child" exit-device "$how" "$temporary/data" >"$temporary/exit-$number" 2>&1 &
         running="$running $number:$how:$!"

@@ -15,7 +15,7 @@ use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// A stream of the program's, and the context that it is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerStream {
     stream: RawStream,
     context: Context,

@@ -236,3 +236,49 @@ fn a_slab_whose_context_is_gone_is_pinned_anew_before_it_is_lent_again() {
     assert_eq!(free_pinned_memory(), 1 << 20);
     assert_eq!((fake.live()[3], fake.faults().as_str()), (0, ""));
 }
+
+#[test]
+fn slabs_for_streams_are_counted_apart_and_leave_half_to_others() {
+    let fake = Fake::start();
+    let context = own_context(0);
+    let take = |wanted, limit| Slab::take_for_stream(context, MIB, wanted, limit).unwrap();
+    let first = take(16, 8 << 20);
+    let second = take(16, 8 << 20);
+    let third = take(16, 8 << 20);
+    assert_eq!([first.len(), second.len(), third.len()], [4, 2, 1]);
+    // The last one that fits, and then none, whoever waits.
+    let last = take(16, 8 << 20);
+    assert_eq!((last.len(), take(16, 8 << 20).len()), (1, 0));
+    let beyond = Slab::take_beyond(context, MIB).unwrap();
+    assert_eq!(pinned_memory(), memory(9 << 20, 0));
+    // To threads, that is nothing lent.
+    let slab = try_take_slab(MIB, 1 << 20).unwrap().unwrap();
+    assert!(try_take_slab(MIB, 1 << 20).unwrap().is_none());
+    drop((first, second, third, last, beyond, slab));
+    assert_eq!(pinned_memory(), memory(0, 10 << 20));
+    // What is kept serves both.
+    drop(take(2, 8 << 20));
+    assert_eq!(fake.calls("cuMemHostRegister_v2"), 10);
+    assert_eq!(free_pinned_memory(), 10 << 20);
+    assert_eq!((fake.live()[3], fake.faults().as_str()), (0, ""));
+}
+
+#[test]
+fn nothing_is_unpinned_on_the_way_while_a_stream_waits() {
+    let fake = Fake::start();
+    own_context(0);
+    drop(take_slab(MIB, 4 << 20).unwrap());
+    let stay = [StayPinned::new(), StayPinned::new()];
+    let large = take_slab(4 * MIB, 4 << 20).unwrap();
+    assert_eq!(pinned_memory(), memory(4 << 20, 0));
+    let [one, two] = stay;
+    drop(one);
+    assert_eq!(fake.calls("cuMemHostUnregister"), 0);
+    drop(two);
+    while fake.calls("cuMemHostUnregister") == 0 {
+        std::thread::yield_now();
+    }
+    drop(large);
+    free_pinned_memory();
+    assert_eq!((fake.live()[3], fake.faults().as_str()), (0, ""));
+}

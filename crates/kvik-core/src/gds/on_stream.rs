@@ -16,7 +16,7 @@ use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints}
 use super::RegisteredFile;
 use super::registered_stream::hints_of;
 use crate::corridor::{Call, Plan};
-use crate::device::{self, CallerStream, Mark, RawStream, Spot};
+use crate::device::{CallerStream, Mark, RawStream, Spot};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::fork;
 use crate::memory::Memory;
@@ -80,17 +80,18 @@ impl CuFileOnStream {
         let hints = hints_of(stream);
         let stream = CallerStream::find(stream, spot.context)?;
         let address = memory.start().addr() as u64;
-        let base = device::allocation_start(address)?;
-        let whole = [offset, memory.len() as u64, address - base];
+        let whole = [offset, memory.len() as u64, address];
         let is_whole = whole.iter().all(|number| number % WHOLE == 0);
         if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) && !is_whole {
             return Ok(None);
         }
-        let too_large = |_| Error::new(ErrorKind::Misuse, Op::Copy, "an offset is too large");
         let arguments = AsyncArguments {
             bytes: memory.len(),
-            file_offset: i64::try_from(offset).map_err(too_large)?,
-            base_offset: i64::try_from(address - base).map_err(too_large)?,
+            // The plan has no offsets beyond those of a file.
+            file_offset: offset.cast_signed(),
+            // The memory is not registered, so that any of its addresses serves as the base; and with a place behind it, such a
+            // transfer comes to nothing but EIO (1.15, in its compatible mode).
+            base_offset: 0,
             count: 0,
         };
         // Before anything is queued: listeners are the program's code.
@@ -109,11 +110,12 @@ impl CuFileOnStream {
             file,
         });
         let is_read = direction == Direction::Read;
-        if is_read {
-            // Where the stream promised sizes that are known at the call, this is what counts.
+        let is_fixed = hints.contains(StreamHints::FIXED_FILE_SIZE);
+        if is_read && is_fixed {
             numbers.fit();
         }
-        let fits_later = is_read && !hints.contains(StreamHints::FIXED_FILE_SIZE);
+        // Until the stream is there, the size is the most that may be asked for then: of more, nothing comes but EIO.
+        let fits_later = is_read && !is_fixed;
         let _entered = stream.enter()?;
         let numbers = NonNull::from(Box::leak(numbers));
         // SAFETY: the caller's promise; the numbers are freed only when the stream is past the transfer.
@@ -122,7 +124,7 @@ impl CuFileOnStream {
                 &stream,
                 spot,
                 numbers,
-                DevicePtr::new(base),
+                DevicePtr::new(address),
                 direction,
                 fits_later,
             )

@@ -22,7 +22,7 @@ use kvik_stats::{Direction, Start};
 
 use crate::corridor::{Call, Plan};
 use crate::device::{Addresses, CallerStream, RawStream, Slab, Spot, Words};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Op, Result};
 use crate::memory::Memory;
 use crew::crew;
 use cut::{Cut, SLABS};
@@ -75,13 +75,18 @@ impl OnStream {
             direction,
             place: call.place.clone(),
             threads: threads.max(1),
-            stream,
+            stream: stream.clone(),
             span,
         };
         let cut = Cut::new(offset, range.end - range.start, call.bounce_buffer_size);
         let device = memory.start().addr() as u64;
         let entered = stream.enter()?;
         let (cut, slabs) = take_slabs(&stream, cut, order.threads)?;
+        if cut.pieces() > MOST_PIECES {
+            let why =
+                "the transfer has more pieces than a stream can count; raise `bounce_buffer_size`";
+            return Err(Error::new(ErrorKind::Misuse, Op::Start, why));
+        }
         let words = Words::lend(stream.context())?;
         let queue = Queue {
             stream: &stream,
@@ -301,6 +306,8 @@ impl Queue<'_> {
 // What transfers in streams have of pinned memory together, but for one slab each.
 const LIMIT: u64 = 64 * (4 << 20);
 const _: () = assert!(SLABS * 4 <= 64);
+// The words are compared as signed numbers.
+const MOST_PIECES: usize = 1 << 30;
 // When whoever waits asks the driver whether the context still works, and how often from then on.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_millis(50);
