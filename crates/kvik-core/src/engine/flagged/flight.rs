@@ -329,7 +329,7 @@ impl Flight {
     }
 
     /// Notes that the driver refused to queue all of it: from piece `index` on, nothing is moved. `last` is what the stream
-    /// counts last, if that could be queued.
+    /// counts last, if that is queued.
     pub(super) fn cut_short(&self, index: usize, error: Error, last: Option<u32>) {
         let mut progress = lock(&self.progress);
         progress.stop_at(index, 0, Some(error));
@@ -337,6 +337,11 @@ impl Flight {
         let waits = usize::from(self.direction == Direction::Read);
         progress.queued = (index + waits).min(self.cut.pieces());
         progress.last = last;
+    }
+
+    /// Notes what the stream counts last, after it was cut short.
+    pub(super) fn ends_with(&self, last: u32) {
+        lock(&self.progress).last = Some(last);
     }
 
     /// Whether only the driver can tell when the stream is past it.

@@ -103,7 +103,7 @@ impl OnStream {
         drop(entered);
         match queued {
             Ok(()) => slabs.disclaim(),
-            Err(Refusal::Behind { index, error, last }) => flight.cut_short(index, error, last),
+            Err(Refusal::Behind) => {}
             Err(Refusal::OfAll(error)) => {
                 crew().dismiss(&flight);
                 flight.cut_short(0, error.clone(), None);
@@ -177,13 +177,15 @@ fn take_slabs(stream: &CallerStream, cut: Cut, threads: usize) -> Result<(Cut, A
     if !slabs.is_empty() {
         return Ok((cut, Slabs::new(slabs)));
     }
+    let least = cut.least();
     if let Some(slabs) = before
+        && slabs.size() >= least.slab()
         && slabs.claim()
     {
         return Ok((cut.within(slabs.size()), slabs));
     }
     // One for each transfer, so that any number may be under way, and no larger than it must be.
-    let cut = cut.least();
+    let cut = least;
     let slab = Slab::take_beyond(context, cut.slab())?;
     Ok((cut, Slabs::new(vec![slab])))
 }
@@ -203,12 +205,8 @@ struct Queue<'s> {
 enum Refusal {
     /// It took nothing.
     OfAll(Error),
-    /// It took what comes before a piece, and perhaps a part of that. `last` is what the stream counts last, if anything.
-    Behind {
-        index: usize,
-        error: Error,
-        last: Option<u32>,
-    },
+    /// It took a part, and the flight knows of which piece on it did not.
+    Behind,
 }
 
 impl Queue<'_> {
@@ -234,7 +232,7 @@ impl Queue<'_> {
         for index in 0..cut.pieces() {
             // SAFETY: the caller's promise.
             let queued = unsafe { self.piece(flight, cut, direction, index) };
-            queued.map_err(|error| self.refused(index, error))?;
+            queued.map_err(|error| self.refused(flight, index, error))?;
         }
         if direction == Direction::Write {
             let end = cut.pieces();
@@ -242,7 +240,7 @@ impl Queue<'_> {
                 self.loose = true;
                 self.stream.count(self.words, end as u32 + 1)
             });
-            queued.map_err(|error| self.refused(end, error))?;
+            queued.map_err(|error| self.refused(flight, end, error))?;
         }
         Ok(())
     }
@@ -287,19 +285,21 @@ impl Queue<'_> {
 
     /// What a refusal on the way comes to: the stream counts once more, if it can be told to, so that it is known when it is past
     /// all of it.
-    fn refused(&self, index: usize, error: Error) -> Refusal {
+    fn refused(&self, flight: &Flight, index: usize, error: Error) -> Refusal {
         if self.counted == 0 && !self.loose {
             return Refusal::OfAll(error);
         }
-        let last = match self.loose {
-            false => Some(self.counted),
-            true => {
-                let next = self.counted + 1;
-                let told = self.stream.count(self.words, next);
-                told.ok().map(|()| next)
-            }
-        };
-        Refusal::Behind { index, error, last }
+        if !self.loose {
+            flight.cut_short(index, error, Some(self.counted));
+            return Refusal::Behind;
+        }
+        // Before the stream can count: what it counts then must not be taken for a piece that it has moved, or for all of them.
+        flight.cut_short(index, error, None);
+        let next = self.counted + 1;
+        if self.stream.count(self.words, next).is_ok() {
+            flight.ends_with(next);
+        }
+        Refusal::Behind
     }
 }
 
