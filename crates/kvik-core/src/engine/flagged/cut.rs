@@ -93,7 +93,7 @@ impl Cut {
 }
 
 /// How many slabs a transfer has at most: with sixteen of 4 MiB, eight threads reach what the bus takes.
-pub(super) const SLABS: usize = 16;
+const SLABS: usize = 16;
 const FEWEST: usize = 3;
 // As slabs of other transfers, see `staged/sizes.rs`.
 const LARGEST: u64 = 4 << 20;

@@ -25,7 +25,7 @@ use crate::device::{Addresses, CallerStream, RawStream, Slab, Spot, Words};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::memory::Memory;
 use crew::crew;
-use cut::{Cut, SLABS};
+use cut::Cut;
 use flight::{Flight, Order};
 use slabs::Slabs;
 
@@ -305,7 +305,6 @@ impl Queue<'_> {
 
 // What transfers in streams have of pinned memory together, but for one slab each.
 const LIMIT: u64 = 64 * (4 << 20);
-const _: () = assert!(SLABS * 4 <= 64);
 // The words are compared as signed numbers.
 const MOST_PIECES: usize = 1 << 30;
 // When whoever waits asks the driver whether the context still works, and how often from then on.
