@@ -89,6 +89,7 @@ class DeviceMemory:
         self.device = device
         self.runtime.setDevice(device)
         self.array = cupy.empty(size, dtype=np.uint8)
+        self.stream = cupy.cuda.Stream(non_blocking=True)
         pinned = cupy.cuda.alloc_pinned_memory(LOOKERS * STEP)
         self.windows = np.frombuffer(pinned, np.uint8, LOOKERS * STEP).reshape(LOOKERS, STEP)
         self.lookers = ThreadPoolExecutor(LOOKERS)
@@ -190,7 +191,7 @@ class Job:
             whole = Job.memory.at(0, count * size)
             whole.fill(0)
             Job.views = [whole[i * size : (i + 1) * size] for i in range(count)]
-        elif self.kind == "device-read":
+        elif self.kind in ("device-read", "device-stream"):
             Job.on_device.fill(self.salt % 256, self.amount)
         elif self.kind in ("device-small", "device-list"):
             places = words(self.salt, np.arange(self.amount)) % np.uint64(self.len // self.size)
@@ -214,6 +215,9 @@ class Job:
                 os.fdatasync(file.fileno())
         elif self.kind == "device-read":
             whole(file.pread(self.device_view(self.amount), self.amount, 0).get(), self.amount)
+        elif self.kind == "device-stream":
+            future = file.raw_read_async(self.device_view(self.amount), Job.on_device.stream.ptr, self.amount, 0)
+            whole(future.check_bytes_done(), self.amount)
         elif self.kind == "device-write":
             whole(file.pwrite(self.device_view(self.amount), self.amount, 0).get(), self.amount)
         elif self.kind == "small":
@@ -259,7 +263,7 @@ class Job:
             last = Job.offsets[-len(Job.views) :]
             differences = (first_difference(v, self.seed, o) for v, o in zip(Job.views, last))
             wrong = next((at for at in differences if at is not None), None)
-        elif self.kind == "device-read":
+        elif self.kind in ("device-read", "device-stream"):
             wrong = Job.on_device.look(self.amount, self.one_word_a_page)
         elif self.kind in ("device-small", "device-list"):
             wrong = Job.on_device.look(self.list * self.size, self.first_words)
@@ -282,7 +286,7 @@ class Job:
 
     def prove(self):
         wrong = None
-        if self.kind == "device-read":
+        if self.kind in ("device-read", "device-stream"):
             Job.on_device.fill(0, self.amount)
             self.move()
             wrong = Job.on_device.look(self.amount, self.every_byte)

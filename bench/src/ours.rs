@@ -4,8 +4,8 @@ use std::path::Path;
 
 use kvik::config::{ByteSize, Layer};
 use kvik::{
-    Config, EngineKind, EnginePreference, ErrorKind, FileHandle, HostBuffer, ReadOptions,
-    ReadPiece, Source, Target,
+    CompatMode, Config, EngineKind, EnginePreference, ErrorKind, FileHandle, HostBuffer, RawStream,
+    ReadOptions, ReadPiece, Source, StreamPending, Target,
 };
 
 use crate::options::Options;
@@ -18,6 +18,8 @@ pub(crate) struct Wish {
     pub(crate) threads: Option<usize>,
     pub(crate) task_size: Option<u64>,
     pub(crate) engine: EnginePreference,
+    /// Which way memory of a device goes; `None`: what the settings say.
+    pub(crate) compat: Option<CompatMode>,
 }
 
 impl Wish {
@@ -26,7 +28,7 @@ impl Wish {
         Self {
             threads: options.threads,
             task_size: options.task_size,
-            engine: EnginePreference::Auto,
+            ..Self::default()
         }
     }
 
@@ -70,11 +72,12 @@ pub(crate) struct Ours {
 
 impl Ours {
     pub(crate) fn open(path: &Path, wish: &Wish) -> Outcome<Self> {
+        let mut options = FileHandle::options().read(true).engine(wish.engine);
+        if let Some(compat) = wish.compat {
+            options = options.compat(compat);
+        }
         Ok(Self {
-            handle: FileHandle::options()
-                .read(true)
-                .engine(wish.engine)
-                .open(path)?,
+            handle: options.open(path)?,
             how: wish.options(),
         })
     }
@@ -89,6 +92,16 @@ impl Ours {
         Ok(Self {
             handle,
             how: wish.options(),
+        })
+    }
+
+    /// For reads in the order of a stream, which go by what the handle says, and not the call.
+    pub(crate) fn open_for_streams(path: &Path, threads: usize) -> Outcome<Self> {
+        let layer = Layer::new().num_threads(threads);
+        let config = Config::current().with(layer).map_err(kvik::Error::from)?;
+        Ok(Self {
+            handle: FileHandle::options().read(true).open_with(path, &config)?,
+            how: None,
         })
     }
 
@@ -119,6 +132,22 @@ impl Ours {
             Some(how) => self.handle.read_at_with(target, offset, how)?,
         };
         whole(count, len)
+    }
+
+    /// Queues a read to memory of a device on `stream`.
+    ///
+    /// # Safety
+    /// While the answer is there, nobody else uses the memory.
+    pub(crate) unsafe fn read_on_stream(
+        &self,
+        target: Target<'_>,
+        offset: u64,
+        stream: RawStream,
+    ) -> Outcome<OnStream> {
+        let len = target.len();
+        // SAFETY: the caller's promise; dropping the answer waits.
+        let pending = unsafe { self.handle.read_on_stream_raw(target, offset, stream) }?;
+        Ok(OnStream { pending, len })
     }
 
     /// The first `len` bytes of the file, in memory that is allocated for them.
@@ -159,6 +188,19 @@ impl Ours {
 
     pub(crate) fn sync_data(&self) -> Outcome<()> {
         Ok(self.handle.sync_data()?)
+    }
+}
+
+/// A read that was queued on a stream.
+pub(crate) struct OnStream {
+    pending: StreamPending<()>,
+    len: usize,
+}
+
+impl OnStream {
+    /// Waits until the bytes are there.
+    pub(crate) fn wait(self) -> Outcome<()> {
+        whole(self.pending.check()?, self.len)
     }
 }
 

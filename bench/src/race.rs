@@ -21,6 +21,10 @@ pub(crate) trait Scene {
     fn check(&mut self, who: usize, amount: u64, salt: u64) -> Outcome<()>;
     /// After all rounds: an extra, untimed turn whose every byte is compared.
     fn prove(&mut self, amount: u64) -> Outcome<()>;
+    /// At the end: what else was seen that a reader may want to know, in sentences.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// How much a turn may move.

@@ -230,6 +230,7 @@ impl<'a> Session<'a> {
             })
         };
         let turns = race::run(scene.as_mut(), rounds, budget, self.stop, &mut each_round)?;
+        self.report.notes.extend(scene.remarks());
         Case::new(name, &entry.title, unit, &scene.contenders(), &turns)
             .map(|case| case.with_aims(&entry.wanted))
             .ok_or_else(|| Trouble::Unfit("the figures are not finite".into()))

@@ -40,10 +40,13 @@ fn left_in(dir: &Path) -> usize {
         .count()
 }
 
-const ALL: [&str; 9] = [
+const ALL: [&str; 12] = [
     "gpu-read-hot-2",
     "gpu-read-defaults",
     "gpu-read-tmpfs-2",
+    "gpu-read-auto",
+    "gpu-stream-read",
+    "gpu-stream-queued",
     "gpu-write-tmpfs",
     "gpu-random-4k",
     "gpu-random-64k",
@@ -72,7 +75,8 @@ fn every_case_has_figures_beside_its_loops_and_leaves_nothing() {
         );
         let parts = case.rivals.iter().filter(|each| each.who == "part").count();
         let wanted = match case.name.as_str() {
-            "gpu-write-tmpfs" => 2,
+            "gpu-write-tmpfs" | "gpu-stream-queued" => 2,
+            "gpu-stream-read" => 0,
             name if name.contains("random") || name.contains("one") => 0,
             _ => 1,
         };

@@ -10,11 +10,14 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod beside;
 mod exams;
 mod field_cases;
 mod gds;
+mod kernels;
 mod memory;
 mod on_stream;
 mod order;
+mod queued;
 mod ranges;
 mod several;

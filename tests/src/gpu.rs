@@ -15,7 +15,9 @@
 #![expect(unsafe_code, reason = "each call has its argument beside it")]
 
 mod context;
+mod kernel;
 mod memory;
+mod registered;
 mod registering;
 mod stream;
 
@@ -27,7 +29,9 @@ use kvik_sys::{Candidates, Cuda};
 use crate::fake;
 
 pub use context::{OwnContext, current};
+pub use kernel::Kernels;
 pub use memory::{Kind, Memory};
+pub use registered::Registered;
 pub use registering::{deregister, register};
 pub use stream::{Held, Stream};
 

@@ -41,7 +41,7 @@ pub fn cufile(_: &Gpu, folder: &Path) {
     let why = why.filter(|_| probe.block_device.known().is_some());
     assert!(
         why.is_none(),
-        "this test needs a disk that udev knows: {}. Run ./run.sh udev of the bundle as root, which writes what udevd would",
+        "this test needs a disk that udev knows: {}. Run ./run.sh --udev of the bundle as root, which writes what udevd would, for as long as the tests run",
         why.unwrap_or_default()
     );
 }

@@ -172,11 +172,21 @@ mod tests {
 
     #[test]
     fn the_script_names_what_it_can_do() {
-        for word in [
-            "test", "gds", "bench", "exits", "memcheck", "compat", "udev", "all",
-        ] {
-            assert!(SCRIPT.contains(&format!("\n{word})")), "{word}");
+        let steps = [
+            ("test", "tests"),
+            ("stream", "stream"),
+            ("gds", "gds"),
+            ("--udev", "udev"),
+            ("exits", "exits"),
+            ("memcheck", "memcheck"),
+            ("compat", "compat"),
+            ("copy", "copy"),
+            ("bench", "bench"),
+            ("all", "all"),
+        ];
+        for (word, function) in steps {
             assert!(SCRIPT.contains(&format!("\n#   run.sh {word}")), "{word}");
+            assert!(SCRIPT.contains(&format!("\n{function}() {{")), "{word}");
         }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use kvik::CompatMode;
+
 use super::Rig;
 use super::loops::{ListLoop, ListWay, ReadLoop, ReadWay, WriteLoop, WriteWay};
-use super::scenes::{ListScene, Order, ReadScene, WriteScene, list_len};
+use super::scenes::{ListScene, Order, Queued, ReadScene, StreamScene, WriteScene, list_len};
+use crate::contender::{Contender, Role};
 use crate::data::Data;
 use crate::folder::Folder;
 use crate::loops::direct;
@@ -34,9 +37,13 @@ pub(crate) enum DeviceKind {
         threads: Vec<usize>,
         /// Threads of kvik; `None`: what it does when nothing is said.
         wish: Option<usize>,
+        /// The mode of kvik, and one by which it takes part a second time.
+        modes: Option<[CompatMode; 2]>,
     },
     /// One large write to a file that is kept in memory.
     Write { threads: usize },
+    /// A large read out of the page cache in the order of a stream.
+    Stream { what: Queued, threads: usize },
     /// Many small reads out of the page cache.
     List {
         size: usize,
@@ -51,7 +58,7 @@ impl DeviceKind {
         match self {
             Self::Read { from, .. } => *from == Storage::PageCache,
             Self::Write { .. } => false,
-            Self::List { .. } => true,
+            Self::Stream { .. } | Self::List { .. } => true,
         }
     }
 
@@ -64,7 +71,7 @@ impl DeviceKind {
         match self {
             Self::Read { from, .. } => *from == Storage::Memory,
             Self::Write { .. } => true,
-            Self::List { .. } => false,
+            Self::Stream { .. } | Self::List { .. } => false,
         }
     }
 
@@ -77,6 +84,7 @@ impl DeviceKind {
         let len = data.len;
         let job = match *self {
             Self::Read { .. } => Job::DeviceRead,
+            Self::Stream { .. } => Job::DeviceStream,
             Self::Write { .. } => Job::DeviceWrite,
             Self::List { size, order, .. } => {
                 let list = list_len(len, size, order);
@@ -107,6 +115,7 @@ impl DeviceKind {
                 from,
                 threads,
                 wish,
+                modes,
             } => {
                 let data = match from {
                     Storage::Memory => file_in_memory(&rig.in_memory)?,
@@ -131,7 +140,19 @@ impl DeviceKind {
                 let loops = loops.collect::<Result<_, _>>();
                 let loops = loops.doing(prepare, &data.path)?;
                 let cache = if cold { Cache::Cold } else { Cache::Hot };
-                let ours = Ours::open(&data.path, &by(*wish))?;
+                let by_mode = |compat| {
+                    let wish = Wish {
+                        compat,
+                        ..by(*wish)
+                    };
+                    Ours::open(&data.path, &wish)
+                };
+                let mut ours = vec![(Contender::ours(), by_mode(modes.map(|[first, _]| first))?)];
+                if let Some([_, second]) = modes {
+                    let name = format!("kvik, mode {second}");
+                    let contender = Contender::new(Role::Engine, name);
+                    ours.push((contender, by_mode(Some(*second))?));
+                }
                 let device = (&mut rig.memory, &mut rig.checker);
                 Box::new(ReadScene::new(name, data, device, cache, ours, loops)?)
             }
@@ -144,6 +165,12 @@ impl DeviceKind {
                 let ours = Ours::create(&data.path, &by(Some(*threads)))?;
                 let device = (&mut rig.memory, &mut rig.checker);
                 let scene = WriteScene::new(name, &data.path, data.len, device, ours, loops)?;
+                Box::new(scene)
+            }
+            Self::Stream { what, threads } => {
+                let ours = Ours::open_for_streams(&data.path, *threads)?;
+                let device = (&rig.memory, &mut rig.checker);
+                let scene = StreamScene::new(name, data, device, (gpu, *threads), ours, *what)?;
                 Box::new(scene)
             }
             Self::List {

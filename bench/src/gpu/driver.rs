@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use kvik_sys::{Candidates, Context, Cuda, CudaStatus};
+use kvik_sys::{CallError, Candidates, Context, Cuda, CudaStatus};
 
 use crate::trouble::{Outcome, Trouble};
 
@@ -67,6 +67,14 @@ impl Gpu {
 
     pub(super) fn failed(&self, call: &str, status: CudaStatus) -> io::Error {
         io::Error::other(in_words(&self.cuda, call, status))
+    }
+
+    /// The same for a call that the driver may lack.
+    pub(super) fn told(&self, call: &str, why: CallError<CudaStatus>) -> io::Error {
+        match why {
+            CallError::Status(status) => self.failed(call, status),
+            other => io::Error::other(other.to_string()),
+        }
     }
 }
 

@@ -160,10 +160,7 @@ impl Lane {
         let Batch { to, from, sizes } = &self.batch;
         // SAFETY: as in `send`, for each piece; pieces go to different places.
         let copies = unsafe { (self.gpu.cuda).memcpy_batch_async(to, from, sizes, self.stream) };
-        copies.map_err(|why| match why {
-            kvik_sys::CallError::Status(status) => self.gpu.failed("cuMemcpyBatchAsync", status),
-            other => io::Error::other(other.to_string()),
-        })?;
+        copies.map_err(|why| self.gpu.told("cuMemcpyBatchAsync", why))?;
         self.mark(slab)
     }
 

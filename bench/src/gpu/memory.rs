@@ -112,6 +112,8 @@ enum How {
 // SAFETY: `Pinned` is the only owner of its memory and lends its bytes like a `Box<[u8]>`; the driver is called from any
 // thread.
 unsafe impl Send for Pinned {}
+// SAFETY: a shared one tells no more than where its memory is.
+unsafe impl Sync for Pinned {}
 
 impl Pinned {
     /// As programs get it that do nothing but copy.
@@ -127,6 +129,26 @@ impl Pinned {
             len,
             how: How::Allocated,
         })
+    }
+
+    /// Memory that a stream reads and writes words in, with its address for that.
+    pub(super) fn mapped(gpu: &Arc<Gpu>, len: usize) -> io::Result<(Self, DevicePtr)> {
+        gpu.enter()?;
+        let flags = HostFlags::PORTABLE | HostFlags::DEVICEMAP;
+        let start = gpu.cuda.mem_host_alloc(len, flags);
+        let start = start.map_err(|status| gpu.failed("cuMemHostAlloc", status))?;
+        // SAFETY: `len` bytes that were just allocated.
+        unsafe { start.write_bytes(0, len) };
+        let memory = Self {
+            gpu: Arc::clone(gpu),
+            start,
+            len,
+            how: How::Allocated,
+        };
+        let on_device = gpu.cuda.mem_host_get_device_pointer(start.as_ptr());
+        let on_device =
+            on_device.map_err(|status| gpu.failed("cuMemHostGetDevicePointer", status))?;
+        Ok((memory, on_device))
     }
 
     /// Memory that a disk can write to as well.

@@ -9,7 +9,9 @@
 mod cast;
 mod check;
 mod driver;
+mod kernel;
 mod lane;
+mod line;
 mod loops;
 mod memory;
 mod rig;
@@ -20,6 +22,7 @@ pub(crate) use cast::{DeviceKind, Storage};
 pub(crate) use check::Checker;
 pub(crate) use driver::Gpu;
 pub(crate) use lane::{Lane, SlabUse};
+pub(crate) use line::Line;
 pub(crate) use memory::DeviceMemory;
 pub(crate) use rig::Rig;
 pub use suite::gpu_suite;

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::scenes::Order;
+use kvik::CompatMode;
+
+use super::scenes::{Order, Queued};
 use super::{DeviceKind, Gpu, Storage};
 use crate::casting::{Entry, Kind};
 use crate::contender::Role;
@@ -88,6 +90,9 @@ fn entries(options: &Options, threads: usize) -> Vec<Entry> {
     all.dedup();
     entries.push(defaults(all));
     entries.push(in_memory(several));
+    entries.push(auto(several));
+    entries.push(stream_read(several));
+    entries.push(stream_queued(several));
     entries.push(write(several));
     entries.push(cold(several));
     entries.extend([
@@ -117,6 +122,7 @@ fn hot(threads: usize) -> Entry {
             from: Storage::PageCache,
             threads: vec![threads],
             wish: Some(threads),
+            modes: None,
         })
     }
 }
@@ -136,6 +142,7 @@ fn defaults(threads: Vec<usize>) -> Entry {
             // With one thread the loops would take longer than all others together.
             threads: threads.into_iter().filter(|&threads| threads > 1).collect(),
             wish: None,
+            modes: None,
         })
     }
 }
@@ -151,6 +158,59 @@ fn in_memory(threads: usize) -> Entry {
             from: Storage::Memory,
             threads: vec![threads],
             wish: Some(threads),
+            modes: None,
+        })
+    }
+}
+
+/// What it costs to let kvik choose, where it comes to the same.
+fn auto(threads: usize) -> Entry {
+    Entry {
+        name: "gpu-read-auto".into(),
+        title: format!("the mode AUTO beside the mode ON, threads: {threads}"),
+        whole: true,
+        wanted: vec![Wanted::OfTheBest(Role::Engine, 0.97)],
+        ..entry(DeviceKind::Read {
+            from: Storage::PageCache,
+            threads: vec![threads],
+            wish: Some(threads),
+            modes: Some([CompatMode::Auto, CompatMode::On]),
+        })
+    }
+}
+
+/// Both move the same bytes at each turn, whatever the budget.
+fn stream_read(threads: usize) -> Entry {
+    Entry {
+        name: "gpu-stream-read".into(),
+        title: format!("one large read in the order of a stream, threads: {threads}"),
+        whole: true,
+        against: kvikio([threads]),
+        wanted: vec![
+            Wanted::OfTheLimit(0.9),
+            Wanted::OfTheBest(Role::Kvikio, 1.1),
+        ],
+        ..entry(DeviceKind::Stream {
+            what: Queued::Alone,
+            threads,
+        })
+    }
+}
+
+fn stream_queued(threads: usize) -> Entry {
+    Entry {
+        name: "gpu-stream-queued".into(),
+        title: format!(
+            "reads that are all queued before the first is done, with a kernel as long behind each, threads: {threads}"
+        ),
+        whole: true,
+        wanted: vec![
+            Wanted::OfTheLimit(0.9),
+            Wanted::OfTheSlowest(Role::Part, 0.9),
+        ],
+        ..entry(DeviceKind::Stream {
+            what: Queued::WithKernels,
+            threads,
         })
     }
 }
@@ -185,6 +245,7 @@ fn cold(threads: usize) -> Entry {
             from: Storage::Disk,
             threads: vec![threads],
             wish: None,
+            modes: None,
         })
     }
 }

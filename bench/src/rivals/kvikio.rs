@@ -64,6 +64,8 @@ pub(crate) enum Job {
     Write { sync: bool },
     /// One read from the start of the file into memory of the device.
     DeviceRead,
+    /// The same in the order of a stream.
+    DeviceStream,
     /// One write from memory of the device to the start of the file.
     DeviceWrite,
     /// Reads of `size` bytes into memory of the device, `list` of them in flight before one is waited for.
@@ -110,6 +112,7 @@ impl<'a> Kvikio<'a> {
             Job::List { size, len } => ("list", (size, LIST as usize, len)),
             Job::Write { .. } => ("write", none),
             Job::DeviceRead => ("device-read", none),
+            Job::DeviceStream => ("device-stream", none),
             Job::DeviceWrite => ("device-write", none),
             Job::DeviceList { size, list, len } => ("device-list", (size, list, len)),
             Job::DeviceSmall { size, list, len } => ("device-small", (size, list, len)),

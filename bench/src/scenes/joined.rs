@@ -88,6 +88,10 @@ impl Scene for Joined<'_> {
         }
         Ok(())
     }
+
+    fn remarks(&self) -> Vec<String> {
+        self.scene.remarks()
+    }
 }
 
 #[cfg(test)]

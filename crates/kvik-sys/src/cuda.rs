@@ -6,6 +6,7 @@ mod copy;
 mod device;
 mod event;
 mod memory;
+mod module;
 mod pointer;
 mod stream;
 mod table;

@@ -1,4 +1,4 @@
-//! What the driver hands out: contexts, streams, events, devices and addresses, as types that cannot be mixed up.
+//! What the driver hands out: contexts, streams, events, modules, devices and addresses, as types that cannot be mixed up.
 //!
 //! All of them are plain values: nothing is released when they are dropped. Owners are made one layer up.
 
@@ -39,6 +39,28 @@ pub struct Event(NonNull<raw::CUevent_st>);
 unsafe impl Send for Event {}
 // SAFETY: as above; the value itself never changes.
 unsafe impl Sync for Event {}
+
+/// Code that was loaded into a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Module(NonNull<raw::CUmod_st>);
+
+// SAFETY: the driver's reference lets any thread use a module; one that was unloaded is kept from being used by the promise
+// that each unsafe call asks for.
+unsafe impl Send for Module {}
+// SAFETY: as above; the value itself never changes.
+unsafe impl Sync for Module {}
+
+/// A kernel of a module, and gone with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Function(NonNull<raw::CUfunc_st>);
+
+// SAFETY: the driver's reference lets any thread launch a kernel; one whose module was unloaded is kept from being used by
+// the promise that each unsafe call asks for.
+unsafe impl Send for Function {}
+// SAFETY: as above; the value itself never changes.
+unsafe impl Sync for Function {}
 
 /// A device, by the driver's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +134,26 @@ impl Event {
     }
 
     pub(crate) fn give(self) -> raw::CUevent {
+        self.0.as_ptr()
+    }
+}
+
+impl Module {
+    pub(crate) fn take(module: raw::CUmodule) -> Option<Self> {
+        NonNull::new(module).map(Self)
+    }
+
+    pub(crate) fn give(self) -> raw::CUmodule {
+        self.0.as_ptr()
+    }
+}
+
+impl Function {
+    pub(crate) fn take(function: raw::CUfunction) -> Option<Self> {
+        NonNull::new(function).map(Self)
+    }
+
+    pub(crate) fn give(self) -> raw::CUfunction {
         self.0.as_ptr()
     }
 }

@@ -30,8 +30,8 @@
 //!
 //! The libraries believe what they are told, so most calls are `unsafe`, and name which of these rules the caller answers for:
 //!
-//! 1. **Handles are alive.** A context, stream, event, file or batch came from the library and was not destroyed; a stream or
-//!    event dies with its context. [`Stream::DEFAULT`], [`Stream::LEGACY`] and [`Stream::PER_THREAD`] live as long as the
+//! 1. **Handles are alive.** A context, stream, event, module, file or batch came from the library and was not destroyed; a stream,
+//!    event or module dies with its context. [`Stream::DEFAULT`], [`Stream::LEGACY`] and [`Stream::PER_THREAD`] live as long as the
 //!    current context.
 //! 2. **Memory is there.** A range lies within one allocation (of the host or of a device, as the call asks), may be read or
 //!    written as the call does, and nobody else writes to it meanwhile, nor reads what the call writes.
@@ -60,7 +60,7 @@ pub use crate::cufile::{
     AsyncArguments, BatchEvent, BatchRequest, BatchState, BoolParameter, CuFile, CuFileBatch,
     CuFileHandle, DriverProperties, SizeParameter, StreamHints, StringParameter,
 };
-pub use crate::handle::{Context, Device, DevicePtr, Event, Stream};
+pub use crate::handle::{Context, Device, DevicePtr, Event, Function, Module, Stream};
 pub use crate::library::{Candidates, LoadError, Refusal, Unsupported};
 pub use crate::status::{CallError, CuFileFailure, CuFileStatus, CudaStatus};
 

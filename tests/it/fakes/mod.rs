@@ -4,6 +4,7 @@ mod calls;
 mod captures;
 mod contexts;
 mod files;
+mod kernels;
 mod memory;
 mod pointers;
 mod streams;

@@ -165,4 +165,9 @@ impl FakeCuda {
     pub fn events(&self) -> usize {
         self.number("live_events")
     }
+
+    /// Whether a thread loads a kernel.
+    pub fn is_loading(&self) -> bool {
+        self.call("fake_cuda_loading", []) == 1
+    }
 }

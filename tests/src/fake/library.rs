@@ -39,15 +39,26 @@ impl Library {
     pub fn call_for_word<const N: usize>(&self, name: &str, words: [usize; N]) -> usize {
         let address = self.address(name);
         assert!(!address.is_null(), "no such call: {name}");
-        let mut all = [0; 9];
+        let mut all = [0; 11];
         all[..N].copy_from_slice(&words);
-        let [a, b, c, d, e, f, g, h, i] = all;
-        type Call =
-            extern "C" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
+        let [a, b, c, d, e, f, g, h, i, j, k] = all;
+        type Call = extern "C" fn(
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+        ) -> usize;
         // SAFETY: in the C interfaces of Linux on x86-64 and AArch64 each integer or pointer takes one register or one
         // place on the stack, however wide it is, and the caller clears them away; more than are read do no harm.
         let call = unsafe { std::mem::transmute::<*mut c_void, Call>(address) };
-        call(a, b, c, d, e, f, g, h, i)
+        call(a, b, c, d, e, f, g, h, i, j, k)
     }
 
     /// The same for a call that returns a status.

@@ -61,6 +61,11 @@ impl Stream {
         unsafe { RawStream::from_raw(self.stream.as_raw()) }
     }
 
+    /// For the driver.
+    pub(super) fn handle(self) -> kvik_sys::Stream {
+        self.stream
+    }
+
     /// What is queued on it from now on does not begin before the answer is dropped.
     #[track_caller]
     pub fn hold(&self) -> Held {

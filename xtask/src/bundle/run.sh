@@ -2,14 +2,20 @@
 # What is run on a machine with a GPU. It needs no toolchain: `cargo xtask gpu-bundle` puts programs beside it.
 #
 #   run.sh test [FILTER]      all test binaries; prints `N passed, N failed` and fails with the second
+#   run.sh stream             the tests of reads in the order of a stream and of kernels, with modules loaded late and early
+#   run.sh gds                the tests of cuFile; those fail, and say why, where the disk has no record of udev's
+#   run.sh --udev             as root, with that record for as long as it takes: the tests of cuFile, streams and batches
+#                             under the modes AUTO and OFF
+#   run.sh --udev STEP ...    the same for another step: `run.sh --udev bench --case hot`
 #   run.sh exits              40 processes at once that end with transfers in flight: none crashes, none prints
 #   run.sh memcheck [FILTER]  the tests of this name, `memory::` unless told, under compute-sanitizer
 #   run.sh compat             the tests by both modes of compatibility; then with no device to be seen
-#   run.sh udev               as root: the record that cuFile wants of the disk under the temporary folder
-#   run.sh gds                the tests of cuFile, which want that record
 #   run.sh copy               a file to the device and back to a file, by the command
 #   run.sh bench [ARGUMENTS]  `kvik bench gpu`, beside KvikIO where this Python has CuPy
 #   run.sh all                all of these, and `N passed, N failed` of the steps
+#
+# The record is what udevd writes about a disk where it runs, and cuFile registers no file of a disk without it. Where there
+# is none for the disk under the temporary folder, --udev writes it, and takes it away again at its end.
 #
 # Logs go to the folder $OUT, if that is set, else to logs beside this file.
 set -u
@@ -23,7 +29,11 @@ export KVIK_TEST_GPU
 begin() {
     mkdir -p "$out" || exit 1
     temporary=$(mktemp -d "${TMPDIR:-/tmp}/kvik-gpu.XXXXXX") || exit 1
-    trap 'rm -rf "$temporary"' EXIT
+    record_is_ours=
+    trap 'remove_record; rm -rf "$temporary"' EXIT
+    # A signal ends the shell without what is set for its end, unless it comes by here.
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
 }
 
 # run_tests LOG [ARGUMENTS]: sets `passed` and `failed`. A binary that does not come to its last line has failed, too.
@@ -35,8 +45,9 @@ run_tests() {
     for binary in "$here"/tests/*; do
         name=$(basename "$binary")
         file=$temporary/tests
-        # One after the other: some look at what the whole process has pinned.
-        "$binary" --test-threads 1 "$@" >"$file" 2>&1
+        # One after the other: some look at what the whole process has pinned. One that hangs ends with 124, and is the last
+        # in what is printed then.
+        timeout --foreground -k 10 300 "$binary" --test-threads 1 "$@" >"$file" 2>&1
         code=$?
         cat "$file" >>"$log"
         counts=$(sed -n 's/^test result: [^0-9]*\([0-9]*\) passed; \([0-9]*\) failed.*/\1 \2/p' "$file" | tail -n 1)
@@ -96,6 +107,30 @@ gds() {
     verdict gds
 }
 
+# run_under LOG "VARIABLE=VALUE ..." FILTER...: the tests once with each of the values, added up.
+run_under() {
+    log_name=$1
+    values=$2
+    shift 2
+    passed_in_all=0
+    failed_in_all=0
+    for value in $values; do
+        export "$value"
+        run_tests "$log_name" "$@"
+        unset "${value%%=*}"
+        verdict "$log_name $value"
+        passed_in_all=$((passed_in_all + passed))
+        failed_in_all=$((failed_in_all + failed))
+    done
+    passed=$passed_in_all
+    failed=$failed_in_all
+}
+
+stream() {
+    run_under stream "CUDA_MODULE_LOADING=LAZY CUDA_MODULE_LOADING=EAGER" on_stream:: queued:: kernels:: beside::
+    verdict stream
+}
+
 exits() {
     passed=0
     failed=0
@@ -149,16 +184,9 @@ memcheck() {
 }
 
 compat() {
-    passed_in_all=0
-    failed_in_all=0
-    for mode in AUTO ON; do
-        export KVIK_COMPAT_MODE=$mode
-        run_tests compat --skip gds::
-        unset KVIK_COMPAT_MODE
-        verdict "compat $mode"
-        passed_in_all=$((passed_in_all + passed))
-        failed_in_all=$((failed_in_all + failed))
-    done
+    run_under compat "KVIK_COMPAT_MODE=AUTO KVIK_COMPAT_MODE=ON" --skip gds::
+    passed_before=$passed
+    failed_before=$failed
     passed=0
     failed=0
     head -c 5000000 /dev/urandom >"$temporary/host"
@@ -172,28 +200,57 @@ compat() {
         ends_with 7 compat timeout 60 "$kvik" bench gpu --size 8MiB --case read-hot
     check "doctor with no device to be seen" ends_with 0 compat "$kvik" doctor
     unset CUDA_VISIBLE_DEVICES
-    passed=$((passed + passed_in_all))
-    failed=$((failed + failed_in_all))
+    passed=$((passed + passed_before))
+    failed=$((failed + failed_before))
     verdict compat
 }
 
-# What udevd would have written, where it runs: cuFile registers no file of a disk without it.
-udev() {
-    passed=0
-    failed=0
+# Sets `record` and `type` for the disk under the temporary folder.
+find_record() {
     mount=$(df --output=target "$temporary" | tail -n 1)
     found=$(awk -v mount="$mount" '$5 == mount { for (i = 7; i < NF; i++) if ($i == "-") type = $(i + 1); print $3, type }' /proc/self/mountinfo | tail -n 1)
     record=/run/udev/data/b${found% *}
     type=${found#* }
-    check "the record $record" write_record
-    cat "$record"
-    verdict udev
 }
 
-write_record() {
-    mkdir -p /run/udev/data || return 1
+lay_record() {
+    find_record
     [ -e "$record" ] && return 0
+    new_folders=
+    for folder in /run/udev /run/udev/data; do
+        [ -d "$folder" ] && continue
+        mkdir "$folder" || return 1
+        new_folders="$folder $new_folders"
+    done
+    record_is_ours=yes
     printf 'I:1\nE:ID_FS_TYPE=%s\nE:ID_FS_USAGE=filesystem\nE:ID_FS_VERSION=1.0\nG:systemd\n' "$type" >"$record"
+}
+
+remove_record() {
+    [ -n "$record_is_ours" ] || return 0
+    record_is_ours=
+    rm -f "$record"
+    for folder in $new_folders; do
+        rmdir "$folder"
+    done
+}
+
+# The step, or the tests of cuFile, with a record of udev's.
+with_udev() {
+    if ! lay_record; then
+        remove_record
+        echo "udev: 0 passed, 1 failed: $record could not be written; only root can"
+        return 1
+    fi
+    "$@"
+    code=$?
+    remove_record
+    return "$code"
+}
+
+udev() {
+    run_under udev "KVIK_COMPAT_MODE=AUTO KVIK_COMPAT_MODE=OFF" gds:: on_stream:: queued:: batches::
+    verdict udev
 }
 
 copy() {
@@ -228,9 +285,10 @@ bench() {
 all() {
     steps_passed=0
     steps_failed=0
-    for step in udev tests gds exits memcheck compat copy bench; do
+    for step in tests stream "with_udev udev" exits memcheck compat copy bench; do
         echo "== $step"
-        if "$step"; then
+        # A word of two is a command and its argument.
+        if $step; then
             steps_passed=$((steps_passed + 1))
         else
             steps_failed=$((steps_failed + 1))
@@ -241,47 +299,23 @@ all() {
     verdict "all steps"
 }
 
+with=
+if [ "${1:-}" = --udev ]; then
+    with=with_udev
+    shift
+    [ $# -gt 0 ] || set -- udev
+fi
 step=${1:-}
 [ $# -eq 0 ] || shift
 case $step in
 test)
-    begin
-    tests "$@"
+    step=tests
     ;;
-gds)
-    begin
-    gds
-    ;;
-exits)
-    begin
-    exits
-    ;;
-memcheck)
-    begin
-    memcheck "$@"
-    ;;
-compat)
-    begin
-    compat
-    ;;
-udev)
-    begin
-    udev
-    ;;
-copy)
-    begin
-    copy
-    ;;
-bench)
-    begin
-    bench "$@"
-    ;;
-all)
-    begin
-    all
-    ;;
+stream | gds | udev | exits | memcheck | compat | copy | bench | all) ;;
 *)
-    sed -n 's/^# \{0,1\}//; 2,14p' "$0"
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
+begin
+$with "$step" "$@"

@@ -3,10 +3,12 @@
 //! Threads take the next chunk from a common counter, each with a stream and slabs of its own. All of that is there before
 //! the clock runs; starting the threads is part of the time.
 
+mod flagged;
 mod list;
 mod read;
 mod write;
 
+pub(super) use flagged::FlaggedLoop;
 pub(super) use list::{ListLoop, ListWay};
 pub(super) use read::{ReadLoop, ReadWay};
 pub(super) use write::{WriteLoop, WriteWay};

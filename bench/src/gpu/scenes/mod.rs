@@ -2,8 +2,10 @@
 
 mod list;
 mod read;
+mod stream;
 mod write;
 
 pub(super) use list::{ListScene, Order, list_len};
 pub(super) use read::ReadScene;
+pub(super) use stream::{Queued, StreamScene};
 pub(super) use write::WriteScene;

@@ -21,7 +21,7 @@ pub(crate) struct ReadScene<'a> {
     memory: &'a mut DeviceMemory,
     checker: &'a mut Checker,
     cache: Cache,
-    ours: Ours,
+    ours: Vec<(Contender, Ours)>,
     loops: Vec<ReadLoop>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> ReadScene<'a> {
         data: &'a Data,
         (memory, checker): (&'a mut DeviceMemory, &'a mut Checker),
         cache: Cache,
-        ours: Ours,
+        ours: Vec<(Contender, Ours)>,
         loops: Vec<ReadLoop>,
     ) -> Outcome<Self> {
         let wanted = loops.iter().any(|each| each.way() == ReadWay::Direct);
@@ -53,10 +53,10 @@ impl<'a> ReadScene<'a> {
 
     /// Brings the bytes, by whomever.
     fn read(&mut self, who: usize, amount: u64) -> Outcome<()> {
-        match who.checked_sub(1) {
+        match who.checked_sub(self.ours.len()) {
             None => {
                 let target = self.memory.target(0, amount as usize)?;
-                self.ours.read_to(target, 0)
+                self.ours[who].1.read_to(target, 0)
             }
             Some(at) => {
                 let each = &mut self.loops[at];
@@ -73,8 +73,9 @@ impl<'a> ReadScene<'a> {
 
 impl Scene for ReadScene<'_> {
     fn contenders(&self) -> Vec<Contender> {
+        let ours = self.ours.iter().map(|(contender, _)| contender.clone());
         let loops = self.loops.iter().map(ReadLoop::contender);
-        std::iter::once(Contender::ours()).chain(loops).collect()
+        ours.chain(loops).collect()
     }
 
     fn amounts(&self) -> Amounts {
@@ -104,7 +105,7 @@ impl Scene for ReadScene<'_> {
 
     fn check(&mut self, who: usize, amount: u64, _: u64) -> Outcome<()> {
         let brings = who
-            .checked_sub(1)
+            .checked_sub(self.ours.len())
             .is_none_or(|at| self.loops[at].way() != ReadWay::CopyOnly);
         let (Some(seed), true) = (self.data.seed, brings) else {
             return Ok(());

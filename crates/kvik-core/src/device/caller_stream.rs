@@ -15,7 +15,7 @@ use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
 
 /// A stream of the program's, and the context that it is of.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerStream {
     stream: RawStream,
     context: Context,
@@ -43,6 +43,11 @@ impl CallerStream {
         let _entered = context.enter()?;
         stream.refuse_capture(cuda, Op::Copy)?;
         Ok(CallerStream { stream, context })
+    }
+
+    /// Whether it is the default stream of the thread that uses it.
+    pub(crate) fn is_per_thread(&self) -> bool {
+        self.stream.is_per_thread()
     }
 
     /// `stream`, whatever it is for.

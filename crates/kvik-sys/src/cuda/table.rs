@@ -73,6 +73,11 @@ table! {
         cuThreadExchangeStreamCaptureMode since "10.1",
         // Later headers declare later forms; this one is the shortest, and only tests make contexts of their own.
         cuCtxCreate_v2 since "3.2",
+        // Kernels are launched by tests and benches alone.
+        cuModuleLoadData since "2.0",
+        cuModuleUnload since "2.0",
+        cuModuleGetFunction since "2.0",
+        cuLaunchKernel since "4.0",
         cuMemAllocAsync since "11.2",
         cuMemFreeAsync since "11.2",
         cuDeviceGetUuid_v2 since "11.4",

@@ -25,6 +25,20 @@ pub struct CUctx_st {
 pub type CUcontext = *mut CUctx_st;
 #[repr(C)]
 #[derive(Debug)]
+pub struct CUmod_st {
+    _unused: [u8; 0],
+}
+
+pub type CUmodule = *mut CUmod_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUfunc_st {
+    _unused: [u8; 0],
+}
+
+pub type CUfunction = *mut CUfunc_st;
+#[repr(C)]
+#[derive(Debug)]
 pub struct CUevent_st {
     _unused: [u8; 0],
 }
@@ -363,6 +377,14 @@ pub type cuCtxGetId = unsafe extern "C" fn(ctx: CUcontext, ctxId: *mut c_ulonglo
 
 pub type cuCtxSynchronize = unsafe extern "C" fn() -> CUresult;
 
+pub type cuModuleLoadData =
+    unsafe extern "C" fn(module: *mut CUmodule, image: *const c_void) -> CUresult;
+
+pub type cuModuleUnload = unsafe extern "C" fn(hmod: CUmodule) -> CUresult;
+
+pub type cuModuleGetFunction =
+    unsafe extern "C" fn(hfunc: *mut CUfunction, hmod: CUmodule, name: *const c_char) -> CUresult;
+
 pub type cuMemGetInfo_v2 = unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> CUresult;
 
 pub type cuMemAlloc_v2 = unsafe extern "C" fn(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult;
@@ -511,6 +533,20 @@ pub type cuStreamQuery = unsafe extern "C" fn(hStream: CUstream) -> CUresult;
 pub type cuStreamSynchronize = unsafe extern "C" fn(hStream: CUstream) -> CUresult;
 
 pub type cuEventRecord = unsafe extern "C" fn(hEvent: CUevent, hStream: CUstream) -> CUresult;
+
+pub type cuLaunchKernel = unsafe extern "C" fn(
+    f: CUfunction,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult;
 
 pub type cuLaunchHostFunc =
     unsafe extern "C" fn(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> CUresult;

@@ -18,6 +18,7 @@ pub(crate) const NOT_INITIALIZED: Code = 3;
 pub(crate) const NO_DEVICE: Code = 100;
 pub(crate) const INVALID_DEVICE: Code = 101;
 pub(crate) const INVALID_CONTEXT: Code = 201;
+pub(crate) const INVALID_PTX: Code = 218;
 pub(crate) const INVALID_HANDLE: Code = 400;
 pub(crate) const NOT_FOUND: Code = 500;
 pub(crate) const NOT_READY: Code = 600;

@@ -199,6 +199,11 @@ controls! {
         live.filter(|(handle, _)| !is_default(handle)).count()
     }
 
+    /// Whether a thread loads a kernel: 1, or 0.
+    fn fake_cuda_loading() -> c_int {
+        c_int::from(world().loader.is_some())
+    }
+
     /// Events that were made and not destroyed.
     fn fake_cuda_live_events() -> usize {
         world().events.len()

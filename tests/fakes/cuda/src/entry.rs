@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use kvik_fake_common::{Rules, Verdict};
 
 use crate::abi::{Answer, Code, NOT_INITIALIZED, NOT_PERMITTED, SUCCESS, UNKNOWN};
-use crate::{capture, world};
+use crate::{capture, module, world};
 
 /// Exports calls of the driver. `any fn` may come before `cuInit`; `fn` may not. The table of what was exported is for
 /// `cuGetProcAddress`.
@@ -68,6 +68,9 @@ fn guarded(name: &'static str, when: When, body: impl FnOnce() -> Answer) -> Cod
     }
     if matches!(when, When::ready) && !world::is_initialised() {
         return NOT_INITIALIZED;
+    }
+    if matches!(when, When::ready) {
+        module::wait_for_loader();
     }
     if let Err(code) = capture::check(name) {
         return code;

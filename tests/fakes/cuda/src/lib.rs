@@ -5,7 +5,7 @@
 //! it, addresses are never used twice, copies run late, on a thread of their stream, and read their source when they run.
 //!
 //! ```text
-//! device, context, memory, pointer, copy, stream, event, capture      the exported calls, each through `entry`
+//! device, context, memory, pointer, copy, stream, event, module, capture      the exported calls, each through `entry`
 //!                       |
 //! world                 contexts, allocations, streams, events and faults, behind one lock
 //! space  queue  place   where memory lies; the thread of each stream; what a copy reads and writes
@@ -17,7 +17,7 @@
 //! the status of `cuInit`), `FAKE_CUDA_MEMORY` (bytes of each device, 16 GiB), `FAKE_CUDA_DELAY_US` (0, what each copy
 //! takes longer), `FAKE_CUDA_FAIL` (rules, see kvik-fake-common).
 //!
-//! Not here: kernels, graphs, arrays, virtual memory, IPC. It says nothing about speed.
+//! Not here: kernels but the two that module.rs knows by name, graphs, arrays, virtual memory, IPC. It says nothing about speed.
 #![allow(
     non_snake_case,
     reason = "the calls have the names that the driver gives them"
@@ -38,6 +38,7 @@ mod copy;
 mod device;
 mod event;
 mod memory;
+mod module;
 mod names;
 mod pointer;
 mod proc;

@@ -20,7 +20,7 @@ driver! { ENTRIES:
     }
 }
 
-const NAMES: [(c_int, &CStr, &CStr); 26] = [
+const NAMES: [(c_int, &CStr, &CStr); 27] = [
     (0, c"CUDA_SUCCESS", c"no error"),
     (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
     (2, c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
@@ -51,6 +51,11 @@ const NAMES: [(c_int, &CStr, &CStr); 26] = [
         214,
         c"CUDA_ERROR_ECC_UNCORRECTABLE",
         c"uncorrectable ECC error encountered",
+    ),
+    (
+        218,
+        c"CUDA_ERROR_INVALID_PTX",
+        c"a PTX JIT compilation failed",
     ),
     (
         304,

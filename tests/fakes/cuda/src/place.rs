@@ -123,6 +123,19 @@ impl Place {
         Ok(())
     }
 
+    /// How many bytes are not those of `other`, which is as long.
+    pub(crate) fn differences(&self, other: &Place) -> Answer<u32> {
+        let (one, other) = (self.usable()?, other.usable()?);
+        let differs = |at: &usize| {
+            // SAFETY: as in `copy_to`, for one byte within.
+            let one = unsafe { ((one + at) as *const u8).read_volatile() };
+            // SAFETY: as above.
+            let other = unsafe { ((other + at) as *const u8).read_volatile() };
+            one != other
+        };
+        Ok((0..self.size).filter(differs).count() as u32)
+    }
+
     /// Reads its first four bytes as a word that others write to.
     pub(crate) fn load(&self) -> Answer<u32> {
         Ok(self.word()?.load(Ordering::Acquire))

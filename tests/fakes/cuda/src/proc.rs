@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::{NOT_FOUND, Out, Text};
 use crate::entry::driver;
-use crate::{capture, context, copy, device, event, memory, names, pointer, stream};
+use crate::{capture, context, copy, device, event, memory, module, names, pointer, stream};
 
 driver! { ENTRIES:
     any fn cuGetProcAddress_v2(
@@ -46,13 +46,14 @@ fn find(name: &str, version: i32) -> Option<*const c_void> {
 type Table = &'static [(&'static str, fn() -> *const c_void)];
 
 fn tables() -> impl Iterator<Item = Table> {
-    let tables: [Table; 10] = [
+    let tables: [Table; 11] = [
         capture::ENTRIES,
         context::ENTRIES,
         copy::ENTRIES,
         device::ENTRIES,
         event::ENTRIES,
         memory::ENTRIES,
+        module::ENTRIES,
         names::ENTRIES,
         pointer::ENTRIES,
         stream::ENTRIES,

@@ -11,6 +11,7 @@ use crate::abi::{
     Answer, Code, Handle, ILLEGAL_ADDRESS, INVALID_CONTEXT, OUT_OF_MEMORY,
     STREAM_CAPTURE_UNSUPPORTED,
 };
+use crate::module::Kernel;
 use crate::place::Place;
 use crate::world::{World, changed, wait, world};
 use crate::{capture, context, entry};
@@ -49,6 +50,7 @@ pub(crate) enum Work {
     Call(extern "C" fn(*mut c_void), usize),
     WaitForWord(Place, fn(u32, u32) -> bool, u32),
     WriteWord(Place, u32),
+    Run(Kernel),
     /// Gives memory back to its pool.
     Free(usize),
 }
@@ -319,6 +321,7 @@ impl Work {
                 Ok(())
             }
             Work::WriteWord(word, value) => word.store(*value),
+            Work::Run(kernel) => kernel.perform(),
             Work::Free(start) => {
                 world().forget(*start);
                 Ok(())

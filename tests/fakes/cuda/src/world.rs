@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use kvik_fake_common::number;
@@ -11,6 +12,7 @@ use crate::abi::{
     Answer, CONTEXT_IS_DESTROYED, Code, Handle, INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE,
 };
 use crate::event::Event;
+use crate::module::{Function, Module};
 use crate::queue::Stream;
 use crate::space::Piece;
 
@@ -21,6 +23,10 @@ pub(crate) struct World {
     pub(crate) allocations: BTreeMap<usize, Arc<Allocation>>,
     pub(crate) streams: BTreeMap<Handle, Stream>,
     pub(crate) events: BTreeMap<Handle, Event>,
+    pub(crate) modules: BTreeMap<Handle, Module>,
+    pub(crate) functions: BTreeMap<Handle, Function>,
+    /// The thread that loads a kernel, for which all others wait.
+    pub(crate) loader: Option<ThreadId>,
     pub(crate) settings: Settings,
     pub(crate) faults: Vec<String>,
     /// Copies on a stream of another device than that of the memory.
@@ -136,6 +142,9 @@ impl World {
             allocations: BTreeMap::new(),
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            loader: None,
             settings: Settings {
                 version: number("FAKE_CUDA_VERSION", 13000),
                 init: number("FAKE_CUDA_INIT", 0),
@@ -231,6 +240,7 @@ impl World {
             self.forget(start);
         }
         self.events.retain(|_, event| event.context != handle);
+        self.modules.retain(|_, module| module.context != handle);
         let default_stream = self.contexts[&handle].default_stream;
         for (name, stream) in &mut self.streams {
             stream.destroyed |= stream.context == handle && *name != default_stream;

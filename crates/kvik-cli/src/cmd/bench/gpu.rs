@@ -13,9 +13,10 @@ use crate::failure::{Failure, Result};
 /// Measure files to the memory of a GPU and back
 ///
 /// Large reads out of the page cache by 1, 4, 8 and 16 threads and by kvik's defaults, out of a file
-/// in /dev/shm and from the disk, a large write to /dev/shm, and small random reads in lists and one
-/// by one. The limit is a plain loop: threads with two slabs of page-locked memory each, one of which
-/// is read into while the other is copied. All bytes are fetched from the GPU and compared.
+/// in /dev/shm and from the disk, reads in the order of a stream, alone and with kernels behind, a
+/// large write to /dev/shm, and small random reads in lists and one by one. The limit is a plain loop:
+/// threads with two slabs of page-locked memory each, one of which is read into while the other is
+/// copied. All bytes are fetched from the GPU and compared.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(super) struct Flags {

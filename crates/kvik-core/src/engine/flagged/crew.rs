@@ -12,6 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::flight::{Flight, Next, Work};
+use super::slabs::Slabs;
+use crate::device::CallerStream;
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::pool::{Job, ThreadPool, shared_value};
 use crate::sync::{Condvar, Mutex, lock, wait};
@@ -62,6 +64,16 @@ impl Crew {
         state.flights.retain(|other| !Arc::ptr_eq(other, flight));
         let why = "no thread could be started that serves the stream";
         Err(Error::new(ErrorKind::OutOfMemory, Op::Start, why))
+    }
+
+    /// The largest slabs of a transfer that is under way on this stream.
+    pub(super) fn slabs_on(&self, stream: &CallerStream) -> Option<Arc<Slabs>> {
+        let state = lock(&self.state);
+        let theirs = state
+            .flights
+            .iter()
+            .filter_map(|flight| flight.slabs_for(stream));
+        theirs.max_by_key(|slabs| slabs.size() * slabs.count())
     }
 
     /// Leaves a flight that is not to be worked on any more.

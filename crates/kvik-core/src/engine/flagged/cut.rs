@@ -28,6 +28,11 @@ impl Cut {
         Cut::into(self.offset, self.len, self.piece, QUEUED, SMALLEST)
     }
 
+    /// The same in pieces for slabs of at most this size, a page at least.
+    pub(super) fn within(&self, slab: usize) -> Cut {
+        Cut::into(self.offset, self.len, slab as u64, SLABS as u64, SMALLEST)
+    }
+
     fn into(offset: u64, len: u64, most: u64, pieces: u64, smallest: u64) -> Cut {
         let page = os::page_size();
         let before = offset % page;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::slice;
@@ -12,8 +11,9 @@ use std::time::{Duration, Instant};
 use kvik_stats::{Direction, Span};
 
 use super::cut::Cut;
+use super::slabs::Slabs;
 use crate::corridor::{Completion, FillWindow, Task, Window};
-use crate::device::{Slab, StayPinned, Words};
+use crate::device::{CallerStream, StayPinned, Words};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Op, Place, Result};
 use crate::fork;
@@ -27,6 +27,7 @@ pub(super) struct Order {
     pub(super) place: Place,
     /// How many threads may work on it at a time.
     pub(super) threads: usize,
+    pub(super) stream: CallerStream,
     pub(super) span: Span,
 }
 
@@ -49,6 +50,7 @@ pub(super) struct Flight {
     direction: Direction,
     place: Place,
     threads: usize,
+    stream: CallerStream,
     generation: u64,
     // The count of slabs.
     slabs: usize,
@@ -58,7 +60,8 @@ pub(super) struct Flight {
 
 struct Progress {
     stage: Stage,
-    slabs: Vec<Slab>,
+    // None once it is over.
+    slabs: Option<Arc<Slabs>>,
     // Whether a slab holds nothing but zeros.
     clean: Vec<bool>,
     // None once it is over.
@@ -114,7 +117,7 @@ pub(super) struct Work {
 }
 
 impl Flight {
-    pub(super) fn new(order: Order, cut: Cut, slabs: Vec<Slab>, words: Words) -> Flight {
+    pub(super) fn new(order: Order, cut: Cut, slabs: Arc<Slabs>, words: Words) -> Flight {
         let last = cut.pieces() as u32 + 1;
         Flight {
             cut,
@@ -122,13 +125,14 @@ impl Flight {
             direction: order.direction,
             place: order.place,
             threads: order.threads,
+            stream: order.stream,
             generation: fork::generation(),
-            slabs: slabs.len(),
+            slabs: slabs.count(),
             changed: Condvar::new(),
             progress: Mutex::new(Progress {
                 stage: Stage::Flying,
-                clean: vec![false; slabs.len()],
-                slabs,
+                clean: vec![false; slabs.count()],
+                slabs: Some(slabs),
                 words: Some(words),
                 last: Some(last),
                 queued: cut.pieces(),
@@ -152,14 +156,14 @@ impl Flight {
 
     /// How many threads have use for it.
     pub(super) fn threads(&self) -> usize {
-        self.threads.min(self.slabs)
+        self.threads.min(self.slabs).min(self.cut.pieces())
     }
 
     /// What there is to do, which the caller does then.
     pub(super) fn next(&self) -> Next {
         let mut progress = lock(&self.progress);
         let progress = &mut *progress;
-        let Some(words) = &progress.words else {
+        let (Some(words), Some(slabs)) = (&progress.words, &progress.slabs) else {
             return Next::Nothing;
         };
         let reached = words.reached();
@@ -178,7 +182,7 @@ impl Flight {
         let moves = progress.stop.as_ref().is_none_or(|stop| index < stop.index);
         let place = self.cut.place(index);
         // SAFETY: a piece lies in its slab.
-        let start = unsafe { progress.slabs[slot].start().add(place) };
+        let start = unsafe { slabs.start(slot).add(place) };
         Next::Work(Work {
             index,
             slot,
@@ -314,8 +318,18 @@ impl Flight {
         }
     }
 
+    /// Its slabs, if it is under way on this very stream: the default one of a thread is another one on another thread, and no
+    /// stream is destroyed before what was made with it is gone.
+    pub(super) fn slabs_for(&self, stream: &CallerStream) -> Option<Arc<Slabs>> {
+        if self.stream != *stream || stream.is_per_thread() {
+            return None;
+        }
+        let progress = lock(&self.progress);
+        progress.slabs.clone()
+    }
+
     /// Notes that the driver refused to queue all of it: from piece `index` on, nothing is moved. `last` is what the stream
-    /// counts last, if that could be queued.
+    /// counts last, if that is queued.
     pub(super) fn cut_short(&self, index: usize, error: Error, last: Option<u32>) {
         let mut progress = lock(&self.progress);
         progress.stop_at(index, 0, Some(error));
@@ -323,6 +337,11 @@ impl Flight {
         let waits = usize::from(self.direction == Direction::Read);
         progress.queued = (index + waits).min(self.cut.pieces());
         progress.last = last;
+    }
+
+    /// Notes what the stream counts last, after it was cut short.
+    pub(super) fn ends_with(&self, last: u32) {
+        lock(&self.progress).last = Some(last);
     }
 
     /// Whether only the driver can tell when the stream is past it.
@@ -354,7 +373,7 @@ impl Flight {
         while progress.working > 0 {
             progress = wait(&self.changed, progress);
         }
-        let (slabs, span) = (mem::take(&mut progress.slabs), progress.span.take());
+        let (slabs, span) = (progress.slabs.take(), progress.span.take());
         let stay = progress.stay.take();
         let stop = progress.stop.take();
         drop(progress);
@@ -372,7 +391,11 @@ impl Flight {
                 }
             }
             // What the device may still be at is nobody's any more, and neither are the words.
-            Some(_) => slabs.into_iter().for_each(Slab::abandon),
+            Some(_) => {
+                if let Some(slabs) = slabs {
+                    slabs.lose();
+                }
+            }
         }
         drop(stay);
         let error = failure.or(stop.and_then(|stop| stop.error));

@@ -13,8 +13,8 @@
 mod crew;
 mod cut;
 mod flight;
+mod slabs;
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::memory::Memory;
 use crew::crew;
 use cut::Cut;
 use flight::{Flight, Order};
+use slabs::Slabs;
 
 /// A transfer in the order of a stream.
 pub(crate) struct OnStream {
@@ -74,6 +75,7 @@ impl OnStream {
             direction,
             place: call.place.clone(),
             threads: threads.max(1),
+            stream: stream.clone(),
             span,
         };
         let cut = Cut::new(offset, range.end - range.start, call.bounce_buffer_size);
@@ -89,19 +91,19 @@ impl OnStream {
         let queue = Queue {
             stream: &stream,
             words: words.addresses(),
-            slabs: slabs.iter().map(Slab::start).collect(),
+            slabs: Arc::clone(&slabs),
             device,
             counted: 0,
             loose: false,
         };
-        let flight = Arc::new(Flight::new(order, cut, slabs, words));
+        let flight = Arc::new(Flight::new(order, cut, Arc::clone(&slabs), words));
         let queued = crew().enlist(&flight).map_err(Refusal::OfAll);
         // SAFETY: the caller's promise about the memory; slabs and words are the flight's until it lands.
         let queued = queued.and_then(|()| unsafe { queue.fill(&flight, &cut, direction, spot) });
         drop(entered);
         match queued {
-            Ok(()) => {}
-            Err(Refusal::Behind { index, error, last }) => flight.cut_short(index, error, last),
+            Ok(()) => slabs.disclaim(),
+            Err(Refusal::Behind) => {}
             Err(Refusal::OfAll(error)) => {
                 crew().dismiss(&flight);
                 flight.cut_short(0, error.clone(), None);
@@ -159,23 +161,40 @@ impl std::fmt::Debug for OnStream {
 }
 
 /// Slabs for a transfer, and how it is cut to go through these.
-fn take_slabs(stream: &CallerStream, cut: Cut, threads: usize) -> Result<(Cut, Vec<Slab>)> {
+fn take_slabs(stream: &CallerStream, cut: Cut, threads: usize) -> Result<(Cut, Arc<Slabs>)> {
     let context = stream.context();
-    let slabs = Slab::take_for_stream(context, cut.slab(), cut.slabs(threads), LIMIT)?;
-    if !slabs.is_empty() {
+    // Any number of transfers may be queued on a stream, which comes to one of them at a time.
+    let before = crew().slabs_on(stream);
+    let wanted = cut.slabs(threads);
+    let serve =
+        |slabs: &Arc<Slabs>| slabs.size() >= cut.slab() && slabs.count() >= wanted.div_ceil(2);
+    if let Some(slabs) = before.clone().filter(serve)
+        && slabs.claim()
+    {
         return Ok((cut, slabs));
     }
+    let slabs = Slab::take_for_stream(context, cut.slab(), wanted, LIMIT)?;
+    if !slabs.is_empty() {
+        return Ok((cut, Slabs::new(slabs)));
+    }
+    let least = cut.least();
+    if let Some(slabs) = before
+        && slabs.size() >= least.slab()
+        && slabs.claim()
+    {
+        return Ok((cut.within(slabs.size()), slabs));
+    }
     // One for each transfer, so that any number may be under way, and no larger than it must be.
-    let cut = cut.least();
+    let cut = least;
     let slab = Slab::take_beyond(context, cut.slab())?;
-    Ok((cut, vec![slab]))
+    Ok((cut, Slabs::new(vec![slab])))
 }
 
 /// What is queued on a stream for one transfer.
 struct Queue<'s> {
     stream: &'s CallerStream,
     words: Addresses,
-    slabs: Vec<NonNull<u8>>,
+    slabs: Arc<Slabs>,
     device: u64,
     // What the stream counts last, of what is queued so far, and whether more is queued behind that.
     counted: u32,
@@ -186,12 +205,8 @@ struct Queue<'s> {
 enum Refusal {
     /// It took nothing.
     OfAll(Error),
-    /// It took what comes before a piece, and perhaps a part of that. `last` is what the stream counts last, if anything.
-    Behind {
-        index: usize,
-        error: Error,
-        last: Option<u32>,
-    },
+    /// It took a part, and the flight knows of which piece on it did not.
+    Behind,
 }
 
 impl Queue<'_> {
@@ -217,7 +232,7 @@ impl Queue<'_> {
         for index in 0..cut.pieces() {
             // SAFETY: the caller's promise.
             let queued = unsafe { self.piece(flight, cut, direction, index) };
-            queued.map_err(|error| self.refused(index, error))?;
+            queued.map_err(|error| self.refused(flight, index, error))?;
         }
         if direction == Direction::Write {
             let end = cut.pieces();
@@ -225,7 +240,7 @@ impl Queue<'_> {
                 self.loose = true;
                 self.stream.count(self.words, end as u32 + 1)
             });
-            queued.map_err(|error| self.refused(end, error))?;
+            queued.map_err(|error| self.refused(flight, end, error))?;
         }
         Ok(())
     }
@@ -240,8 +255,9 @@ impl Queue<'_> {
         index: usize,
     ) -> Result<()> {
         let bytes = cut.piece(index);
+        let slab = self.slabs.start(index % self.slabs.count());
         // SAFETY: a piece lies in its slab.
-        let host = unsafe { self.slabs[index % self.slabs.len()].add(cut.place(index)) };
+        let host = unsafe { slab.add(cut.place(index)) };
         let (device, len) = (
             self.device + bytes.start,
             (bytes.end - bytes.start) as usize,
@@ -269,19 +285,21 @@ impl Queue<'_> {
 
     /// What a refusal on the way comes to: the stream counts once more, if it can be told to, so that it is known when it is past
     /// all of it.
-    fn refused(&self, index: usize, error: Error) -> Refusal {
+    fn refused(&self, flight: &Flight, index: usize, error: Error) -> Refusal {
         if self.counted == 0 && !self.loose {
             return Refusal::OfAll(error);
         }
-        let last = match self.loose {
-            false => Some(self.counted),
-            true => {
-                let next = self.counted + 1;
-                let told = self.stream.count(self.words, next);
-                told.ok().map(|()| next)
-            }
-        };
-        Refusal::Behind { index, error, last }
+        if !self.loose {
+            flight.cut_short(index, error, Some(self.counted));
+            return Refusal::Behind;
+        }
+        // Before the stream can count: what it counts then must not be taken for a piece that it has moved, or for all of them.
+        flight.cut_short(index, error, None);
+        let next = self.counted + 1;
+        if self.stream.count(self.words, next).is_ok() {
+            flight.ends_with(next);
+        }
+        Refusal::Behind
     }
 }
 
