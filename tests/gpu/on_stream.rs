@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kvik::{DeviceBuffer, ErrorKind, FileHandle, RawStream};
+use kvik::{CompatMode, DeviceBuffer, ErrorKind, FileHandle, RawStream};
 use kvik_tests::gpu::{Kind, Memory, Stream};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
@@ -263,7 +263,12 @@ fn what_cannot_be_done_in_the_order_of_a_stream_is_refused_at_once() {
 #[test]
 fn a_write_to_a_file_that_takes_no_more_lets_the_stream_go_on_and_tells_when_it_is_checked() {
     let gpu = need::gpu();
-    let full = FileHandle::options().write(true).open("/dev/full").unwrap();
+    let full = FileHandle::options()
+        .write(true)
+        // cuFile takes no such file.
+        .compat(CompatMode::On)
+        .open("/dev/full")
+        .unwrap();
     let stream = Stream::new(&gpu, 0);
     let memory = Memory::new(&gpu, 0, Kind::Plain, 70 * MIB);
     let written = stream.write(&full, &memory, 0..70 * MIB, 0).unwrap();

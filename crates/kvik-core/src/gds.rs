@@ -17,6 +17,7 @@ mod queue;
 mod refusal;
 mod registered_stream;
 pub(crate) mod sign;
+mod turns;
 
 pub use file::CuFileWay;
 pub(crate) use file::{CuFileFile, RegisteredFile, Standing};

@@ -1,22 +1,89 @@
 //! Transfers in the order of a stream by cuFile, and where it lacks them.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use kvik::config::{Config, Layer};
-use kvik::{CompatMode, ErrorKind, RegisteredStream};
-use kvik_tests::fake::{cuda, cufile, without};
-use kvik_tests::gpu::{Kind, Memory, Stream};
+use kvik::{CompatMode, ErrorKind, FileHandle, RegisteredStream, driver};
+use kvik_tests::fake::{FakeCuFile, FakeCuda, cuda, cufile, without};
+use kvik_tests::gpu::{Gpu, Kind, Memory, Stream};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
 use super::{assert_at_rest, open, start};
 
 const LEN: usize = 40_000;
 
+/// As `start`, where all files have a direct path and the driver is open for these alone, as long as the handle lives.
+fn start_direct(folder: &Path) -> (Gpu, FakeCuda, FakeCuFile, FileHandle) {
+    let (gpu, cuda, fake) = start();
+    driver::for_tests::show_direct_path(Ok("the test shows one"));
+    fake.set_direct(true);
+    let options = FileHandle::options().read(true).compat(CompatMode::Auto);
+    let handle = options.open(file(folder, "first", 1, 1 << 20)).unwrap();
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 1 << 20);
+    handle.read_exact_at(memory.target(0..1 << 20), 0).unwrap();
+    assert!(fake.calls("cuFileRead") > 0);
+    (gpu, cuda, fake, handle)
+}
+
 #[test]
-fn cufile_moves_the_bytes_when_the_stream_is_there() {
+fn without_a_direct_path_transfers_on_streams_go_our_own_way_and_no_stream_is_registered_for_them()
+{
     let (gpu, cuda, fake) = start();
     let folder = tempfile::tempdir().unwrap();
+    let stream = Stream::new(&gpu, 0);
+    let registered = RegisteredStream::new(stream.raw(), 0).unwrap();
+    let why = registered.why_not().unwrap().to_string();
+    assert!(why.contains("there is no direct path"), "{why}");
+    assert_eq!(fake.calls("*"), 0);
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    let written = stream.write(&handle, &memory, 0..LEN, 1).unwrap();
+    assert_eq!(read.check().unwrap(), LEN);
+    assert_eq!(written.check().unwrap(), LEN);
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    let stored = std::fs::read(handle.path()).unwrap();
+    assert_same(&stored[1..], &pattern(1, 0, LEN));
+    assert_eq!(
+        fake.calls("cuFileReadAsync") + fake.calls("cuFileWriteAsync"),
+        0
+    );
+    drop((read, written, handle));
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn one_thread_at_a_time_calls_cufile_for_a_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    let stream = Stream::new(&gpu, 0);
+    thread::scope(|scope| {
+        for number in 0..4_usize {
+            let (gpu, handle, stream) = (&gpu, &handle, &stream);
+            scope.spawn(move || {
+                let mut memory = Memory::new(gpu, 0, Kind::Plain, 5000);
+                for turn in 0..20 {
+                    let offset = (number * 100 + turn) as u64;
+                    let read = stream.read(handle, &mut memory, 0..5000, offset).unwrap();
+                    assert_eq!(read.check().unwrap(), 5000);
+                    drop(read);
+                    assert_same(&memory.bytes(), &pattern(1, offset, 5000));
+                }
+            });
+        }
+    });
+    assert_eq!(fake.calls("cuFileReadAsync"), 80);
+    drop((handle, direct));
+    assert_at_rest(&cuda, &fake);
+}
+
+#[test]
+fn cufile_moves_the_bytes_when_the_stream_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
     let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
     let copy = open(&folder.path().join("copy"), 2, 4096);
     let stream = Stream::new(&gpu, 0);
@@ -43,14 +110,14 @@ fn cufile_moves_the_bytes_when_the_stream_is_there() {
         ],
         [1, 1]
     );
-    drop((read, written, handle, copy));
+    drop((read, written, handle, copy, direct));
     assert_at_rest(&cuda, &fake);
 }
 
 #[test]
 fn cufile_is_asked_for_what_the_file_has_when_the_stream_is_there() {
-    let (gpu, cuda, fake) = start();
     let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
     let handle = open(&file(folder.path(), "source", 1, 1000), 2, 4096);
     let stream = Stream::new(&gpu, 0);
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
@@ -70,14 +137,14 @@ fn cufile_is_asked_for_what_the_file_has_when_the_stream_is_there() {
     assert_all(&bytes[990..3000], UNTOUCHED);
     assert_same(&bytes[3000..3990], &pattern(1, 10, 990));
     assert_all(&bytes[3990..], UNTOUCHED);
-    drop((short, behind, written, grown, handle));
+    drop((short, behind, written, grown, handle, direct));
     assert_at_rest(&cuda, &fake);
 }
 
 #[test]
 fn what_cufile_says_later_is_told_when_it_is_checked() {
-    let (gpu, cuda, fake) = start();
     let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
     let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
     let stream = Stream::new(&gpu, 0);
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
@@ -99,7 +166,7 @@ fn what_cufile_says_later_is_told_when_it_is_checked() {
     let found = (error.kind(), error.done());
     assert_eq!(found, (ErrorKind::Io, LEN as u64 / 2), "{error}");
     fake.succeed();
-    drop((read, handle));
+    drop((read, handle, direct));
     assert_at_rest(&cuda, &fake);
 }
 
@@ -138,17 +205,10 @@ fn a_cufile_without_such_calls_leaves_them_to_our_own_way() {
 
 #[test]
 fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() {
-    let (gpu, cuda, fake) = start();
     let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
     let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
     let stream = Stream::new(&gpu, 0);
-    let registered = RegisteredStream::new(stream.raw(), 0).unwrap();
-    let why = registered.why_not().unwrap().to_string();
-    assert!(why.contains("there is no direct path"), "{why}");
-    assert_eq!(fake.calls("*"), 0);
-    drop(registered);
-    let settings = Layer::new().cufile_library(Some(cufile()));
-    Config::set_process(settings.compat_mode(CompatMode::Off)).unwrap();
     for hints in [0x10, 0x1F, u32::MAX] {
         let error = RegisteredStream::new(stream.raw(), hints).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
@@ -175,7 +235,7 @@ fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() 
         drop(registered);
         assert_eq!(fake.streams(), 0);
     }
-    drop(handle);
+    drop((handle, direct));
     assert_at_rest(&cuda, &fake);
 }
 

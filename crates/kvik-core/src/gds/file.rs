@@ -53,6 +53,8 @@ pub struct CuFileWay {
 pub(crate) struct RegisteredFile {
     handle: CuFileHandle,
     proof: &'static str,
+    // Whether a direct path was proven.
+    is_direct: bool,
     // cuFile uses the descriptor until `drop` has run, so nobody else's is taken: that one may be closed before.
     file: File,
     // The driver stays open until the file is not registered any more.
@@ -204,6 +206,7 @@ impl RegisteredFile {
         Ok(RegisteredFile {
             handle,
             proof,
+            is_direct: wanted == Mode::Direct || driver.mode() == Mode::Direct,
             file,
             driver,
         })
@@ -211,6 +214,11 @@ impl RegisteredFile {
 
     pub(crate) fn handle(&self) -> CuFileHandle {
         self.handle
+    }
+
+    /// Whether cuFile moves its bytes by a direct path; if not, it may copy through memory of the host.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     pub(crate) fn cufile(&self) -> &CuFile {

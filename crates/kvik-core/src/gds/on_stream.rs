@@ -14,6 +14,7 @@ use kvik_stats::{Backend, Direction, Span, Start, names};
 use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints};
 
 use super::registered_stream::hints_of;
+use super::turns::turn;
 use super::{CuFileWay, RegisteredFile};
 use crate::corridor::{Call, Plan};
 use crate::device::{CallerStream, Mark, RawStream, Spot};
@@ -59,7 +60,8 @@ unsafe impl Sync for CuFileOnStream {}
 
 impl CuFileOnStream {
     /// Queues a transfer of all of `memory`, which is on a device and has bytes; `None` if cuFile does not do that: it does not take
-    /// the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none.
+    /// the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none; and
+    /// where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15).
     ///
     /// # Errors
     /// Nothing is queued then, or all that was is done: those of [`CuFileWay::registered`]; `Misuse` for a stream that records a graph or is another device's, or a
@@ -78,9 +80,10 @@ impl CuFileOnStream {
     ) -> Result<Option<CuFileOnStream>> {
         let plan = Plan::new(offset, memory.len() as u64, u64::MAX)?;
         spot.check()?;
-        let Some(file) = way.registered()? else {
+        let Some(file) = way.registered()?.filter(|file| file.is_direct()) else {
             return Ok(None);
         };
+        let turn = turn(stream);
         let hints = hints_of(stream);
         let stream = CallerStream::find(stream, spot.context)?;
         let address = memory.start().addr() as u64;
@@ -121,6 +124,7 @@ impl CuFileOnStream {
         // Until the stream is there, the size is the most that may be asked for then: of more, nothing comes but EIO.
         let fits_later = is_read && !is_fixed;
         let _entered = stream.enter()?;
+        let _turn = lock(&turn);
         let numbers = NonNull::from(Box::leak(numbers));
         // SAFETY: the caller's promise; the numbers are freed only when the stream is past the transfer.
         let queued = unsafe {

@@ -7,6 +7,7 @@ use kvik_sys::{CallError, StreamHints};
 
 use super::buffers;
 use super::driver::{self, Use};
+use super::turns::turn;
 use crate::device::{self, CallerStream, RawStream};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::pool::shared_value;
@@ -59,6 +60,8 @@ impl RegisteredStream {
         };
         let of = CallerStream::of(stream)?;
         let _entered = of.enter()?;
+        let turn = turn(stream);
+        let _turn = lock(&turn);
         // SAFETY: `RawStream::from_raw` was promised that the stream is there. `CuFileOnStream` keeps what the hints say.
         match unsafe { driver.cufile().stream_register(of.stream(), hints) } {
             Ok(()) => {}
@@ -99,6 +102,8 @@ impl Drop for RegisteredStream {
         }
         drop(known);
         let Ok(_entered) = of.enter() else { return };
+        let turn = turn(self.raw);
+        let _turn = lock(&turn);
         // SAFETY: the stream is there by the promise made to `RawStream::from_raw`, and nothing of cuFile's is in it.
         let _ = unsafe { driver.cufile().stream_deregister(of.stream()) };
     }

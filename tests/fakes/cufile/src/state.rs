@@ -1,6 +1,6 @@
 //! What is open, registered and on its way, behind one lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub(crate) struct State {
     pub(crate) buffers: BTreeMap<usize, usize>,
     /// Flags, by stream.
     pub(crate) streams: BTreeMap<usize, u32>,
+    /// Those for which a call is being made.
+    pub(crate) called: BTreeSet<usize>,
     pub(crate) batches: BTreeMap<usize, Arc<Batch>>,
     /// What was set before the driver was opened, as `kind:number=value`.
     pub(crate) parameters: Vec<String>,
@@ -76,6 +78,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         files: BTreeMap::new(),
         buffers: BTreeMap::new(),
         streams: BTreeMap::new(),
+        called: BTreeSet::new(),
         batches: BTreeMap::new(),
         parameters: Vec::new(),
         allows_compat: true,

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
+use std::thread;
 
 use kvik_fake_common::{In, Out, Verdict};
 
@@ -114,6 +115,26 @@ fn queue(
     if let Verdict::Fail(code) = verdict {
         return Status::of_rule(code);
     }
+    let mut state_now = state();
+    if !state_now.called.insert(stream) {
+        state_now.fault(format!("two calls at once for the stream {stream:#x}"));
+    }
+    drop(state_now);
+    // The other one has time to come.
+    thread::yield_now();
+    let status = queue_alone(way, (file, base), place, count, stream, verdict);
+    state().called.remove(&stream);
+    status
+}
+
+fn queue_alone(
+    way: Way,
+    (file, base): (usize, usize),
+    place: Placed,
+    count: Out<isize>,
+    stream: usize,
+    verdict: Verdict,
+) -> Status {
     let queued = || -> Answer {
         let file = usable(file)?;
         let flags = state().streams.get(&stream).copied().unwrap_or(0);
