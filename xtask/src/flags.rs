@@ -21,6 +21,11 @@ pub(crate) enum Command {
         #[arg(value_enum, default_value_t = Group::Host)]
         group: Group,
     },
+    /// Real servers on this machine, for the tests of remote reads: nginx, an S3 server, HDFS, a proxy
+    Servers {
+        #[arg(value_enum)]
+        what: Servers,
+    },
     /// Check what no compiler checks: arrows between crates, unsafe code, promises and their tests, licences, generated files
     Tidy,
     /// Write the generated files
@@ -74,8 +79,20 @@ pub(crate) enum Command {
 pub(crate) enum Group {
     /// Every test that needs no GPU, no server and no long run, and every example in the documentation
     Host,
+    /// The tests against real servers, which are started for them and ended afterwards unless they were up before
+    Servers,
     /// The long runs of tests/stress, in release mode
     Stress,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Servers {
+    /// Fetch what is missing and start all of them, unless they answer already
+    Up,
+    /// End what `up` started
+    Down,
+    /// Ask each of them whether it answers
+    Status,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
