@@ -14,7 +14,7 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Install what a new Debian 12 machine lacks (as root), or say what to install
     Setup,
-    /// Everything a change must pass: setup, tidy, fmt, clippy, doc, test, loom, api; each timed, stops at the first failure
+    /// Everything a change must pass: setup, tidy, fmt, clippy, doc, test, servers, loom, api; each timed, stops at the first failure
     Ci,
     /// Run one group of tests and say how many ran
     Test {

@@ -39,6 +39,11 @@ pub(crate) fn run(what: Servers) -> Done {
     }
 }
 
+/// The packages of Debian's that the servers need and that cannot be installed here, if any.
+pub(crate) fn lacking() -> Done<Option<String>> {
+    fetch::lacking()
+}
+
 /// Whether servers were started, or had been before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Up {

@@ -90,6 +90,13 @@ fn missing(programs: &[Program]) -> Vec<&'static str> {
         .collect()
 }
 
+/// What this machine lacks that `up` cannot install: on another system than Debian, or for want of root.
+pub(super) fn lacking() -> Done<Option<String>> {
+    let missing = missing(&[&RUN[..], &FETCH].concat());
+    let installs = !missing.contains(&"apt") && setup::is_root()?;
+    Ok((!missing.is_empty() && !installs).then(|| missing.join(", ")))
+}
+
 /// What was fetched, beside it.
 const LIST: &str = "list.txt";
 
