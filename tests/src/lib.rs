@@ -1,10 +1,10 @@
 //! What the end-to-end tests stand on: the exam that every door sits, fixtures, and faults on demand.
 //!
 //! ```text
-//! it/ stress/          the tests                 child/    a process for the tests whose subject is a process
+//! it/ servers/ stress/   the tests               child/    a process for the tests whose subject is a process
 //!        |                                         |
 //! conformance -> model          engine, pattern, os          faults -> shim/faults.c
-//! mounts -> need                                      fake -> fakes/cuda: libraries of a machine with a GPU
+//! mounts, server -> need                              fake -> fakes/cuda: libraries of a machine with a GPU
 //! ```
 //! A test that was asked for and cannot run fails, and says what it needs (`need`).
 
@@ -24,3 +24,4 @@ pub mod mounts;
 pub mod need;
 pub mod os;
 pub mod pattern;
+pub mod server;

@@ -6,6 +6,7 @@ use kvik::{Config, FileProbe, Layer};
 
 use crate::fake;
 use crate::gpu::Gpu;
+use crate::server::Server;
 
 /// Fails unless the process is root.
 #[track_caller]
@@ -44,6 +45,18 @@ pub fn cufile(_: &Gpu, folder: &Path) {
         "this test needs a disk that udev knows: {}. Run ./run.sh --udev of the bundle as root, which writes what udevd would, for as long as the tests run",
         why.unwrap_or_default()
     );
+}
+
+/// A server of those that `cargo xtask servers up` starts: `http`, `throttled`, `https`, `http2`, `s3`, `webhdfs` or `proxy`.
+#[track_caller]
+#[must_use]
+pub fn server(name: &str) -> Server {
+    Server::find(name).unwrap_or_else(|why| {
+        panic!(
+            "this test needs the server `{name}`: {why}. `cargo xtask servers up` starts it; `cargo xtask test servers` starts \
+             all, runs these tests and ends them"
+        )
+    })
 }
 
 /// Whether this run of the tests is for a real device.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::process::{self, Done, cargo};
 use crate::stage::{self, Stage};
-use crate::{api, deep, setup, test, tidy};
+use crate::{api, deep, servers, setup, test, tidy};
 
 /// The whole list; `.ci/run` and the README's second command are this and nothing else.
 pub(crate) fn run() -> Done {
@@ -17,10 +17,19 @@ pub(crate) fn run() -> Done {
             Stage::new("clippy", clippy),
             Stage::new("doc", doc),
             Stage::new("test", test::host),
+            Stage::new("servers", servers),
             Stage::new("loom", || deep::models(None)),
             Stage::new("api", api::check),
         ],
     )
+}
+
+/// As with the tests that only root can run: nobody asked for what this machine cannot do, and the table says so.
+fn servers() -> Done<String> {
+    match servers::lacking()? {
+        Some(what) => Ok(format!("left out: not installed are {what}")),
+        None => test::servers(),
+    }
 }
 
 fn setup() -> Done<String> {

@@ -14,12 +14,17 @@ pub(crate) struct Flags {
 pub(crate) enum Command {
     /// Install what a new Debian 12 machine lacks (as root), or say what to install
     Setup,
-    /// Everything a change must pass: setup, tidy, fmt, clippy, doc, test, loom, api; each timed, stops at the first failure
+    /// Everything a change must pass: setup, tidy, fmt, clippy, doc, test, servers, loom, api; each timed, stops at the first failure
     Ci,
     /// Run one group of tests and say how many ran
     Test {
         #[arg(value_enum, default_value_t = Group::Host)]
         group: Group,
+    },
+    /// Real servers on this machine, for the tests of remote reads: nginx, an S3 server, HDFS, a proxy
+    Servers {
+        #[arg(value_enum)]
+        what: Servers,
     },
     /// Check what no compiler checks: arrows between crates, unsafe code, promises and their tests, licences, generated files
     Tidy,
@@ -74,8 +79,20 @@ pub(crate) enum Command {
 pub(crate) enum Group {
     /// Every test that needs no GPU, no server and no long run, and every example in the documentation
     Host,
+    /// The tests against real servers, which are started for them and ended afterwards unless they were up before
+    Servers,
     /// The long runs of tests/stress, in release mode
     Stress,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Servers {
+    /// Fetch what is missing and start all of them, unless they answer already
+    Up,
+    /// End what `up` started
+    Down,
+    /// Ask each of them whether it answers
+    Status,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -15,6 +15,7 @@ mod features;
 mod flags;
 mod process;
 mod release;
+mod servers;
 mod setup;
 mod stage;
 mod test;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Setup => setup::run(),
         Command::Ci => ci::run(),
         Command::Test { group } => test::run(group),
+        Command::Servers { what } => servers::run(what),
         Command::Tidy => tidy::run(),
         Command::Codegen { what, check } => codegen::run(what, check),
         Command::Features { package } => features::run(package.as_deref()),

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::workspace;
 
@@ -61,6 +62,61 @@ pub(crate) fn run_and_keep(command: &mut Command) -> Done<String> {
         return Ok(without_colours(&text));
     }
     Err(format!("`{}` failed ({status})", line(command)))
+}
+
+/// A program that runs while others do. Dropped before its end, it is killed.
+pub(crate) struct Running {
+    child: Child,
+    name: String,
+    begin: Instant,
+}
+
+impl Running {
+    /// Starts a program. Its arguments, which may be secrets or pages long, stand in no message; `name` does.
+    pub(crate) fn start(name: &str, command: &mut Command) -> Done<Self> {
+        let child = command
+            .spawn()
+            .map_err(|why| format!("{name} could not run: {why}"))?;
+        Ok(Self {
+            child,
+            name: name.to_owned(),
+            begin: Instant::now(),
+        })
+    }
+
+    /// Waits for its end, which must be good and come within `limit` of its start.
+    pub(crate) fn wait(mut self, limit: Duration) -> Done {
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if self.begin.elapsed() < limit => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Ok(None) => {
+                    return Err(format!(
+                        "{} did not end within {} s",
+                        self.name,
+                        limit.as_secs()
+                    ));
+                }
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(format!("{} failed ({status})", self.name)),
+                Err(why) => return Err(format!("{}: {why}", self.name)),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail for one that has ended, as it should have.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a program with a limit.
+pub(crate) fn within(name: &str, command: &mut Command, limit: Duration) -> Done {
+    Running::start(name, command)?.wait(limit)
 }
 
 /// What a program prints, for programs that are asked and not shown.
@@ -146,6 +202,18 @@ mod tests {
             without_colours("\u{1b}[32;1m     Summary\u{1b}[0m 3 tests"),
             "     Summary 3 tests"
         );
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed() {
+        let begin = Instant::now();
+        let sleep = Running::start("sleep", Command::new("sleep").arg("60")).unwrap();
+        let error = sleep.wait(Duration::from_millis(50)).unwrap_err();
+        assert!(error.starts_with("sleep did not end"), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        let error = Running::start("false", &mut Command::new("false")).unwrap();
+        let error = error.wait(Duration::from_secs(30)).unwrap_err();
+        assert!(error.starts_with("false failed"), "{error}");
     }
 
     #[test]

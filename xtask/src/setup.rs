@@ -40,11 +40,22 @@ fn packages() -> Done {
     if missing.is_empty() {
         return Ok(());
     }
-    let by_hand = format!("apt-get update && apt-get install {}", missing.join(" "));
     if !is_root()? {
         // Only root can mount, so for everybody else these are no use, and `xtask test` leaves those tests out.
-        println!("tests on ext4, xfs and btrfs need root, and `{by_hand}`");
+        println!(
+            "tests on ext4, xfs and btrfs need root, and `{}`",
+            by_hand(&missing)
+        );
         return Ok(());
+    }
+    install(&missing)
+}
+
+/// Installs packages of Debian's, or says that somebody must.
+pub(crate) fn install(missing: &[&str]) -> Done {
+    let by_hand = by_hand(missing);
+    if !is_root()? {
+        return Err(format!("as root: `{by_hand}`"));
     }
     if !installed("apt-get") {
         return Err(format!(
@@ -55,9 +66,13 @@ fn packages() -> Done {
     process::run(
         Command::new("apt-get")
             .args(["install", "--yes", "--quiet", "--no-install-recommends"])
-            .args(&missing)
+            .args(missing)
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )
+}
+
+fn by_hand(missing: &[&str]) -> String {
+    format!("apt-get update && apt-get install {}", missing.join(" "))
 }
 
 /// The program that runs the tests. Every step that needs it calls this, so that it can be the first step of a machine.

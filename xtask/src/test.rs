@@ -1,12 +1,16 @@
 //! Test groups. A group that was asked for runs, and says how many tests it ran; one that ran none has failed.
 
+use std::time::Instant;
+
 use crate::flags::Group;
 use crate::process::{self, Done, cargo};
+use crate::servers::{self, Up};
 use crate::setup;
 
 pub(crate) fn run(group: Group) -> Done {
     let remark = match group {
         Group::Host => host(),
+        Group::Servers => servers(),
         Group::Stress => stress(),
     }?;
     println!("{remark}");
@@ -37,6 +41,29 @@ pub(crate) fn host() -> Done<String> {
         counted("host", nextest(&tests))?,
         counted("examples", libtest(&examples))?
     ))
+}
+
+/// The tests against real servers, started for them. Those that were up before stay.
+pub(crate) fn servers() -> Done<String> {
+    setup::nextest()?;
+    let begin = Instant::now();
+    let up = servers::up()?;
+    let ready = begin.elapsed().as_secs_f64();
+    // With the whole workspace, so that its crates are those that the host's tests were built with.
+    let tests = process::run_and_keep(&mut cargo([
+        "nextest",
+        "run",
+        "--workspace",
+        "--features=kvik-tests/servers",
+        "--test=servers",
+        "--locked",
+    ]));
+    let ended = match up {
+        Up::Started => servers::down(),
+        Up::Before => Ok(()),
+    };
+    let remark = counted("servers", nextest(&tests?))?;
+    ended.map(|()| format!("{remark}, on servers that were up after {ready:.1} s"))
 }
 
 pub(crate) fn stress() -> Done<String> {

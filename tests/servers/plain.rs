@@ -1,0 +1,69 @@
+//! Requests and replies as they are on the wire.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A reply and all of its body.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    /// The value of a field of the head; empty where it has none.
+    pub(crate) fn field(&self, name: &str) -> &str {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        let found = fields.find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, value)| value.trim())
+    }
+
+    /// The body as text.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// `GET` with more fields, `Name: value`; the server closes the connection behind its reply.
+#[track_caller]
+pub(crate) fn get(address: &str, target: &str, fields: &[&str]) -> Reply {
+    let mut socket = TcpStream::connect(address).unwrap();
+    // A server that hangs is a failure with a name.
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    socket
+        .write_all(request(address, target, fields).as_bytes())
+        .unwrap();
+    let mut said = Vec::new();
+    socket.read_to_end(&mut said).unwrap();
+    reply(said)
+}
+
+pub(crate) fn request(host: &str, target: &str, fields: &[&str]) -> String {
+    let mut text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    for field in fields {
+        text.push_str(field);
+        text.push_str("\r\n");
+    }
+    text + "\r\n"
+}
+
+/// Takes a reply apart, and fails where its body is not as long as its head says.
+#[track_caller]
+pub(crate) fn reply(mut said: Vec<u8>) -> Reply {
+    let end = said.windows(4).position(|end| end == b"\r\n\r\n");
+    let body = said.split_off(end.expect("a head with its end") + 4);
+    let head = String::from_utf8(said).unwrap();
+    let status = head.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let reply = Reply { status, head, body };
+    let length = reply.field("Content-Length");
+    if !length.is_empty() {
+        assert_eq!(reply.body.len(), length.parse::<usize>().unwrap());
+    }
+    assert_eq!(reply.field("Transfer-Encoding"), "");
+    reply
+}
