@@ -130,7 +130,8 @@ pub fn set_poll_thresh_size_kib(kib: u64) -> Result<()> {
     set_poll(|known| (known.poll_mode, kib))
 }
 
-/// Sets how much device memory buffers that are not registered may take, in KiB.
+/// Sets how much device memory buffers that are not registered may take, in KiB. Without nvidia-fs, cuFile (1.15) takes the value and
+/// goes on telling the old one.
 ///
 /// # Errors
 /// As for [`set_poll_mode`].
