@@ -6,6 +6,8 @@
 pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::gds::CuFileWay;
+pub use crate::once::PerProcess;
+pub use crate::options::Wishes;
 pub use crate::plan::{Plan, Task};
 pub use crate::window::{DeviceWindow, FillWindow, Window};
 
