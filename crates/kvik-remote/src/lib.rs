@@ -4,3 +4,9 @@
 //! Files (`kvik-core`) and settings (`kvik-config`).
 
 #![forbid(unsafe_code)]
+
+mod location;
+mod percent;
+mod redact;
+
+pub use location::{Kind, Location};
