@@ -5,8 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod credentials;
 mod location;
 mod percent;
 mod redact;
 
+pub use credentials::{
+    AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles, Said,
+};
 pub use location::{Kind, Location};
