@@ -5,12 +5,17 @@
 
 #![forbid(unsafe_code)]
 
+mod cause;
 mod credentials;
+mod endpoint;
 mod location;
 mod percent;
+pub mod protocol;
 mod redact;
+mod sign;
 
 pub use credentials::{
-    AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles, Said,
+    AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
+    Said,
 };
 pub use location::{Kind, Location};
