@@ -28,6 +28,7 @@
 mod device_files;
 mod files;
 mod ranges;
+mod remote;
 
 use kvik::{ByteSize, Config, ErrorKind, Layer, Pending, ReadAt, ReadAtExt, Target, WritePiece};
 use proptest::prelude::*;
@@ -40,6 +41,7 @@ use crate::pattern::{UNTOUCHED, first_difference, pattern};
 
 pub use device_files::DeviceFiles;
 pub use files::{Cached, Files};
+pub use remote::Remote;
 
 /// A way to objects: what sits the exam.
 pub trait Door {

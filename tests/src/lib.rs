@@ -4,6 +4,7 @@
 //! it/ stress/          the tests                 child/    a process for the tests whose subject is a process
 //!        |                                         |
 //! conformance -> model          engine, pattern, os          faults -> shim/faults.c
+//! hostile: a server that does what it is told
 //! mounts -> need                                      fake -> fakes/cuda: libraries of a machine with a GPU
 //! ```
 //! A test that was asked for and cannot run fails, and says what it needs (`need`).
@@ -20,6 +21,7 @@ pub mod engine;
 pub mod fake;
 pub mod faults;
 pub mod gpu;
+pub mod hostile;
 pub mod mounts;
 pub mod need;
 pub mod os;

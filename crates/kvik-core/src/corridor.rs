@@ -309,6 +309,11 @@ fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
     Ok(found.unwrap_or_default())
 }
 
+/// A transfer that a door refuses before it begins.
+pub fn refused<B: Send + 'static>(error: Error, buffer: B) -> Pending<B> {
+    Pending::refused(error, buffer)
+}
+
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")

@@ -1,0 +1,4 @@
+//! Remote objects: the exam, and servers that are not as they should be.
+
+mod exams;
+mod replies;

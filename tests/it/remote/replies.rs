@@ -1,0 +1,1 @@
+//! Servers whose answers are not what was asked for, or end early.
