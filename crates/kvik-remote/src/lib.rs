@@ -27,7 +27,8 @@
 //! Files (`kvik-core`), settings (`kvik-config`), writing to servers.
 //!
 //! # Foreign types in the public interface
-//! Those of `kvik_config` and `kvik_core`, both of this workspace, and in [`protocol`] those of `http`; no others.
+//! Those of `kvik_config` and `kvik_core`, both of this workspace, and in [`protocol`] those of `http` and `url`; no
+//! others.
 
 #![forbid(unsafe_code)]
 

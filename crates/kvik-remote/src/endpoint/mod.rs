@@ -16,6 +16,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, RANGE};
 use http::{HeaderMap, HeaderValue, Method};
 use kvik_core::{Error, ErrorKind, Op, Result};
+use url::Url;
 
 pub use http_server::HttpEndpoint;
 pub use presigned::PresignedEndpoint;
@@ -99,6 +100,23 @@ impl Request {
             url,
             headers,
         }
+    }
+
+    /// The URL for a client that takes a [`Url`], which has opinions of its own: it resolves `.` and `..`, written out or
+    /// encoded, and so would ask for another object.
+    ///
+    /// # Errors
+    /// `Unsupported` if it would send another URL, but for a `'` in the query, which it encodes and which means the same.
+    pub fn to_url(&self) -> Result<Url> {
+        let meant = match self.url.split_once('?') {
+            Some((path, query)) => format!("{path}?{}", query.replace('\'', "%27")),
+            None => self.url.clone(),
+        };
+        let url = Url::parse(&self.url).ok();
+        url.filter(|url| url.as_str() == meant).ok_or_else(|| {
+            let why = "a part of the path is `.` or `..`, or the host is none to the HTTP client, so that it would ask for something else";
+            Error::new(ErrorKind::Unsupported, Op::Open, why)
+        })
     }
 }
 
@@ -198,6 +216,31 @@ fn other_kind(kind: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_that_would_ask_for_another_object_is_not_used() {
+        let of = |url: &str| Request::new(Method::GET, url.to_owned()).to_url();
+        for url in [
+            "https://h/a//b%2f;=@:!$&()*+,~?x=+y&z",
+            "http://[::1]:8080/%zz/...?",
+            "https://h/a?b",
+        ] {
+            assert_eq!(of(url).unwrap().as_str(), url);
+        }
+        assert_eq!(
+            of("https://h/a'b?c='d'").unwrap().as_str(),
+            "https://h/a'b?c=%27d%27"
+        );
+        for url in [
+            "https://h/a/../b",
+            "https://h/a/.",
+            "https://h/%2E%2e/b",
+            "https://h/.%2e/b",
+            "https://1.2.3.4.5/a",
+        ] {
+            assert_eq!(of(url).unwrap_err().kind(), ErrorKind::Unsupported, "{url}");
+        }
+    }
 
     #[test]
     fn a_range_is_written_with_its_last_byte() {

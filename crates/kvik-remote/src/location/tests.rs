@@ -3,7 +3,14 @@
 
 use proptest::prelude::*;
 
+use std::time::UNIX_EPOCH;
+
+use http::HeaderMap;
+
 use super::*;
+use crate::endpoint::{
+    Ask, Endpoint, HttpEndpoint, Moment, S3Endpoint, S3Options, WebHdfsEndpoint, WebHdfsOptions,
+};
 
 #[track_caller]
 fn check(url: &str, kind: Kind, shown: &str) -> Location {
@@ -403,6 +410,22 @@ proptest! {
         if location.kind() != Kind::WebHdfs {
             prop_assert_eq!(again.kind(), location.kind());
             prop_assert_eq!((again.bucket(), again.region()), (location.bucket(), location.region()));
+        }
+    }
+
+    #[test]
+    fn the_client_sends_what_was_meant_or_says_that_it_cannot(url in urlish(), key in "\\PC{1,16}") {
+        let keyed = Location::from_bucket_key("b", &key);
+        for location in [Location::parse(&url), keyed].into_iter().flatten() {
+            let endpoint: Box<dyn Endpoint> = match location.found() {
+                Found::Web(_) => Box::new(HttpEndpoint::new(&location, &HeaderMap::new()).unwrap()),
+                Found::Object(_) => Box::new(S3Endpoint::new(&location, S3Options::default()).unwrap()),
+                Found::File(_) => Box::new(WebHdfsEndpoint::new(&location, &WebHdfsOptions::default()).unwrap()),
+            };
+            let request = endpoint.request(&Ask::Whole, &Moment::at(UNIX_EPOCH)).unwrap();
+            let path = request.url.split('?').next().unwrap_or_default().to_ascii_lowercase().replace("%2e", ".");
+            let resolves = path.split('/').any(|part| part == "." || part == "..");
+            prop_assert_eq!(request.to_url().is_err(), resolves, "{}", request.url);
         }
     }
 
