@@ -27,7 +27,8 @@
 //! Files (`kvik-core`), settings (`kvik-config`), writing to servers.
 //!
 //! # Foreign types in the public interface
-//! Those of `kvik_config` and `kvik_core`, both of this workspace; no others.
+//! Those of `kvik_config` and `kvik_core`, both of this workspace, and in [`protocol`] those of `http` and `url`; no
+//! others.
 
 #![forbid(unsafe_code)]
 
@@ -49,6 +50,23 @@ mod fetch;
 mod tls;
 mod transport;
 
+mod credentials;
+mod location;
+
+mod cause;
+mod endpoint;
+mod sign;
+
+mod percent;
+mod redact;
+
+pub mod protocol;
+
+pub use credentials::{
+    AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
+    Said,
+};
 pub use handle::RemoteHandle;
+pub use location::{Kind, Location};
 pub use options::RemoteOptions;
 pub use validator::Validator;
