@@ -26,3 +26,4 @@ pub mod mounts;
 pub mod need;
 pub mod os;
 pub mod pattern;
+pub mod tls;

@@ -2,6 +2,8 @@
 
 mod exams;
 mod opening;
+mod process;
 mod redirects;
 mod replies;
 mod silence;
+mod trust;

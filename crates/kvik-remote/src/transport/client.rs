@@ -148,14 +148,14 @@ fn find<T: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&T> {
         if let Some(found) = cause.downcast_ref::<T>() {
             return Some(found);
         }
-        // An `io::Error` does not show what it wraps as its source.
+        // An `io::Error` does not show what it wraps as its source, but the source of that.
         let wrapped = cause
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
-        if let Some(found) = wrapped.and_then(|inner| inner.downcast_ref::<T>()) {
-            return Some(found);
-        }
-        next = cause.source();
+        next = match wrapped {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
     }
     None
 }
