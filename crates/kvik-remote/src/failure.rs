@@ -28,7 +28,7 @@ pub(crate) enum Again {
 
 impl Failure {
     /// One that no repetition helps.
-    pub(crate) fn final_(kind: ErrorKind, why: impl Into<String>) -> Failure {
+    pub(crate) fn lasting(kind: ErrorKind, why: impl Into<String>) -> Failure {
         Failure {
             kind,
             why: why.into(),
@@ -39,14 +39,14 @@ impl Failure {
 
     /// An error of somebody who knows nothing of requests.
     pub(crate) fn of(error: Error) -> Failure {
-        Failure::final_(error.kind(), error.to_string())
+        Failure::lasting(error.kind(), error.to_string())
     }
 
     /// One that may pass.
     pub(crate) fn passing(kind: ErrorKind, why: impl Into<String>) -> Failure {
         Failure {
             again: Again::Soon,
-            ..Failure::final_(kind, why)
+            ..Failure::lasting(kind, why)
         }
     }
 
@@ -57,7 +57,7 @@ impl Failure {
 
     /// The body goes on where it was to end: what its head said of it is not true, and will not be the next time.
     pub(crate) fn too_long() -> Failure {
-        Failure::final_(ErrorKind::BadReply, "the body is longer than it was to be")
+        Failure::lasting(ErrorKind::BadReply, "the body is longer than it was to be")
     }
 
     pub(crate) fn because(

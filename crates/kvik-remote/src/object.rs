@@ -58,7 +58,7 @@ impl Object {
             let settled = self.settle(&answered.validator);
             if !settled.is_same(&answered.validator) {
                 let why = "two ranges that were asked for at once are of two versions";
-                return Err(Failure::final_(kvik_core::ErrorKind::Changed, why));
+                return Err(Failure::lasting(kvik_core::ErrorKind::Changed, why));
             }
         }
         Ok(answered)

@@ -87,7 +87,7 @@ async fn collect(
         }
         bytes.try_reserve(chunk.len()).map_err(|cause| {
             let why = "no memory for the object, of which the server sends no ranges";
-            Failure::final_(ErrorKind::OutOfMemory, why).because(cause)
+            Failure::lasting(ErrorKind::OutOfMemory, why).because(cause)
         })?;
         bytes.extend_from_slice(&chunk);
     }
@@ -104,7 +104,7 @@ fn too_long(most: u64) -> Failure {
     let why = format!(
         "the server sends the whole object where a range is asked for, and it has more than {most} bytes"
     );
-    Failure::final_(ErrorKind::RangeUnsupported, why)
+    Failure::lasting(ErrorKind::RangeUnsupported, why)
 }
 
 fn error(failure: Failure, failures: u32) -> Error {

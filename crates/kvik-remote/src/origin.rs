@@ -94,7 +94,7 @@ impl Origin {
     ) -> Result<Answered, Failure> {
         let shared = self.shared()?;
         let permit = Arc::clone(&shared.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::final_(ErrorKind::Internal, "nobody asks"))?;
+        let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
         let moved = self.moved.load_full();
         let mut remembered = moved.is_some();
         let first = self.request(range, known)?;
@@ -106,7 +106,7 @@ impl Origin {
                 hops += 1;
                 if hops > redirect::MOST {
                     let why = format!("the server sends us on more than {} times", redirect::MOST);
-                    return Err(Failure::final_(ErrorKind::Refused, why));
+                    return Err(Failure::lasting(ErrorKind::Refused, why));
                 }
                 names::HTTP_REDIRECTS.increment();
                 url = to;

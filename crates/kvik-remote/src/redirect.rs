@@ -58,7 +58,7 @@ pub(crate) fn is_same_origin(from: &Url, to: &Url) -> bool {
 }
 
 fn refused(why: &'static str) -> Failure {
-    Failure::final_(ErrorKind::Refused, why)
+    Failure::lasting(ErrorKind::Refused, why)
 }
 
 /// More in a row lead in a circle.

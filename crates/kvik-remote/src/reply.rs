@@ -62,7 +62,8 @@ pub(crate) fn refusal(
         401 | 403 | 407 => ErrorKind::PermissionDenied,
         _ => ErrorKind::Refused,
     };
-    let mut failure = Failure::final_(kind, format!("the server answered {}", status_text(status)));
+    let mut failure =
+        Failure::lasting(kind, format!("the server answered {}", status_text(status)));
     if policy.repeats(status.as_u16()) {
         failure.again = retry_after(headers, now).map_or(Again::Soon, Again::After);
     }
@@ -89,7 +90,7 @@ fn part(headers: &HeaderMap, asked: &Range<u64>, known: Known<'_>) -> Result<Ans
         }
         (Some(len), _) | (None, Some(len)) => len,
         (None, None) => {
-            return Err(Failure::final_(
+            return Err(Failure::lasting(
                 ErrorKind::RangeUnsupported,
                 "the server does not say how long the object is",
             ));
@@ -127,7 +128,7 @@ fn whole(headers: &HeaderMap, asked: &Range<u64>, known: Known<'_>) -> Result<An
         )));
     }
     if *asked != (0..expected) {
-        return Err(Failure::final_(
+        return Err(Failure::lasting(
             ErrorKind::RangeUnsupported,
             "the server sends the whole object where a range is asked for",
         ));
@@ -157,7 +158,7 @@ fn beyond(headers: &HeaderMap, known: Known<'_>) -> Result<Answer, Failure> {
 fn plain(headers: &HeaderMap) -> Result<(), Failure> {
     match text(headers, CONTENT_ENCODING) {
         None | Some("" | "identity") => Ok(()),
-        Some(_) => Err(Failure::final_(
+        Some(_) => Err(Failure::lasting(
             ErrorKind::RangeUnsupported,
             "the server compresses what was to come as it is",
         )),
@@ -175,7 +176,7 @@ fn same_version(headers: &HeaderMap, known: Known<'_>) -> Result<(), Failure> {
 }
 
 fn changed(why: impl Into<String>) -> Failure {
-    Failure::final_(ErrorKind::Changed, why)
+    Failure::lasting(ErrorKind::Changed, why)
 }
 
 fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {

@@ -1,3 +1,5 @@
+//! Tables of answers, right and wrong ones.
+
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};

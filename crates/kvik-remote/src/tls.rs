@@ -86,12 +86,12 @@ pub(crate) fn config(trust: &Trust) -> Result<ClientConfig, Failure> {
             "no certificate to trust was found in {trust}{}",
             first.unwrap_or_default()
         );
-        return Err(Failure::final_(ErrorKind::Untrusted, why));
+        return Err(Failure::lasting(ErrorKind::Untrusted, why));
     }
     for error in found.errors {
         tracing::warn!(%error, %trust, "a certificate was passed over");
     }
-    with_roots(store).map_err(|error| Failure::final_(ErrorKind::Internal, error.to_string()))
+    with_roots(store).map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
 }
 
 /// The setup of a client that makes no connection by TLS.

@@ -126,6 +126,22 @@ fn a_part_of_a_range_is_completed() {
     assert_eq!(server.asked().len(), 3);
 }
 
+/// Many small answers, each as it should be, are no failures.
+#[test]
+fn a_server_that_sends_no_more_than_some_kibibytes_at_a_time_is_read_to_the_end() {
+    let object = object();
+    let server = Server::start(move |asked| {
+        let range = asked.range().unwrap();
+        let part = range.start..range.end.min(range.start + 8192);
+        let said = format!("bytes {}-{}/{LEN}", part.start, part.end - 1);
+        Reply::with(206, &object[part])
+            .header("content-range", &said)
+            .script()
+    });
+    recovers(&server, 36);
+    assert_eq!(server.asked().len(), LEN.div_ceil(8192));
+}
+
 /// H2: another range than the one that was asked for.
 #[test]
 fn bytes_of_another_range_are_never_taken() {

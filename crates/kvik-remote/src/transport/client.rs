@@ -58,7 +58,7 @@ impl Client {
         self.secure.get_or_make(|| {
             let config = tls::config(&self.options.trust)?;
             build(&self.options, config)
-                .map_err(|error| Failure::final_(ErrorKind::Internal, error.to_string()))
+                .map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
         })
     }
 }
@@ -99,7 +99,7 @@ impl Client {
                         tls::check_that_failed(reason),
                         self.options.trust
                     );
-                    Failure::final_(ErrorKind::Untrusted, why).because(error)
+                    Failure::lasting(ErrorKind::Untrusted, why).because(error)
                 }
                 false => {
                     let why = format!("no TLS with the server: {reason}");
@@ -115,7 +115,7 @@ impl Client {
             return Failure::passing(ErrorKind::TimedOut, why).because(error);
         }
         if error.is_builder() {
-            return Failure::final_(ErrorKind::Misuse, reason(&error)).because(error);
+            return Failure::lasting(ErrorKind::Misuse, reason(&error)).because(error);
         }
         let why = match error.is_connect() {
             true => format!("no connection: {}", reason(&error)),
