@@ -20,6 +20,7 @@ mod forks;
 mod growth;
 mod limits;
 mod ranges;
+mod remote;
 mod settings;
 mod terminals;
 mod transfers;
@@ -45,6 +46,8 @@ fn main() {
         "cudarc" => cudarc::run(args),
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
+        "remote-read" => remote::read(args),
+        "remote-forked" => remote::forks(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),
         "late-pieces-device" => devices::late_pieces(args),

@@ -27,7 +27,9 @@
 
 mod device_files;
 mod files;
+mod on_device;
 mod ranges;
+mod remote;
 
 use kvik::{ByteSize, Config, ErrorKind, Layer, Pending, ReadAt, ReadAtExt, Target, WritePiece};
 use proptest::prelude::*;
@@ -40,6 +42,7 @@ use crate::pattern::{UNTOUCHED, first_difference, pattern};
 
 pub use device_files::DeviceFiles;
 pub use files::{Cached, Files};
+pub use remote::Remote;
 
 /// A way to objects: what sits the exam.
 pub trait Door {

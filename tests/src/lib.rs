@@ -4,6 +4,7 @@
 //! it/ servers/ stress/   the tests               child/    a process for the tests whose subject is a process
 //!        |                                         |
 //! conformance -> model          engine, pattern, os          faults -> shim/faults.c
+//! hostile: a server that does what it is told
 //! mounts, server -> need                              fake -> fakes/cuda: libraries of a machine with a GPU
 //! ```
 //! A test that was asked for and cannot run fails, and says what it needs (`need`).
@@ -20,8 +21,10 @@ pub mod engine;
 pub mod fake;
 pub mod faults;
 pub mod gpu;
+pub mod hostile;
 pub mod mounts;
 pub mod need;
 pub mod os;
 pub mod pattern;
 pub mod server;
+pub mod tls;

@@ -100,6 +100,25 @@ pub fn terminal() -> (File, String) {
     (master, format!("/dev/pts/{number}"))
 }
 
+/// Has the connection end by a reset when it is closed.
+pub fn reset_at_close(connection: &std::net::TcpStream) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // SAFETY: SO_LINGER reads one `linger`, and there is one.
+    let set = unsafe {
+        libc::setsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size_of::<libc::linger>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(set, 0, "SO_LINGER: {}", std::io::Error::last_os_error());
+}
+
 /// Takes a lease on an open file, as file servers do. When somebody else opens it, this process is ended by SIGIO, and the
 /// lease with it.
 pub fn lease(file: &File) {

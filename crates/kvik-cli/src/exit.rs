@@ -90,13 +90,15 @@ impl From<ErrorKind> for Exit {
         match kind {
             ErrorKind::NotFound => Exit::NotFound,
             ErrorKind::PermissionDenied => Exit::Denied,
-            ErrorKind::Changed | ErrorKind::UnexpectedEof => Exit::Integrity,
+            ErrorKind::Changed | ErrorKind::UnexpectedEof | ErrorKind::BadReply => Exit::Integrity,
             ErrorKind::StorageFull => Exit::NoSpace,
             ErrorKind::Misuse
             | ErrorKind::Config
             | ErrorKind::IsADirectory
             | ErrorKind::NotSeekable => Exit::Usage,
-            ErrorKind::Unsupported | ErrorKind::GdsUnavailable => Exit::Unsupported,
+            ErrorKind::Unsupported | ErrorKind::GdsUnavailable | ErrorKind::RangeUnsupported => {
+                Exit::Unsupported
+            }
             _ => Exit::Failed,
         }
     }
@@ -126,6 +128,9 @@ mod tests {
             (ErrorKind::IsADirectory, Exit::Usage),
             (ErrorKind::Unsupported, Exit::Unsupported),
             (ErrorKind::GdsUnavailable, Exit::Unsupported),
+            (ErrorKind::RangeUnsupported, Exit::Unsupported),
+            (ErrorKind::BadReply, Exit::Integrity),
+            (ErrorKind::Unreachable, Exit::Failed),
             (ErrorKind::Io, Exit::Failed),
             (ErrorKind::Internal, Exit::Failed),
         ] {

@@ -153,7 +153,7 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
     }
 }
 
-const URLS: &str = "copies to and from URLs are planned; this version moves local files";
+const URLS: &str = "copies to URLs are planned; this version copies from them";
 
 /// Whether a word of the text begins with a scheme and `://`.
 fn names_url(text: &str) -> bool {

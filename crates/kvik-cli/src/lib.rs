@@ -31,6 +31,7 @@ mod span;
 mod stop;
 mod style;
 mod units;
+mod url;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

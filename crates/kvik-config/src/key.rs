@@ -161,26 +161,46 @@ macro_rules! settings {
                 default: "3",
                 kvikio_default: Some("3"),
                 unit: "attempts",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::at_least(1),
             }
-            /// How long one request may take.
+            /// How long a server may be silent, before its answer and in it, until the request counts as failed.
             HttpTimeout http_timeout: Duration {
                 variables: &["KVIK_HTTP_TIMEOUT", "KVIKIO_HTTP_TIMEOUT"],
                 default: "60",
                 kvikio_default: Some("60"),
                 unit: "seconds",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::at_least(1),
             }
-            /// The HTTP status codes after which a request is sent again; `[]` for none, empty for the default.
+            /// The HTTP status codes after which a request is sent again; `[]` for none, empty for the default. Where nobody
+            /// has said any, 408 and all from 500 on are among them, but 501 and 505.
             HttpStatusCodes http_status_codes: Vec<u16> {
                 variables: &["KVIK_HTTP_STATUS_CODES", "KVIKIO_HTTP_STATUS_CODES"],
                 default: "429, 500, 502, 503, 504",
                 kvikio_default: Some("429, 500, 502, 503, 504"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::between(100, 999).or_empty(default_status_codes),
+            }
+            /// The file with the certificates, in PEM, that a server must prove itself by, in place of the system's; empty for
+            /// none.
+            CaBundle ca_bundle: Option<PathBuf> {
+                variables: &["KVIK_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// The folder with such files, which count beside `ca_bundle`; several with a colon between them; empty for none.
+            CaDirectory ca_directory: Option<PathBuf> {
+                variables: &["KVIK_CA_DIRECTORY", "SSL_CERT_DIR"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
             }
             /// Which machinery fetches remote ranges.
             RemoteIoBackend remote_io_backend: RemoteIoBackend {
@@ -209,13 +229,13 @@ macro_rules! settings {
                 effect: Effect::Planned,
                 rule: Rule::any(),
             }
-            /// The most requests that the `multi_poll` backend has in flight; 0 is no limit.
+            /// The most requests that the handle of one remote object, all its clones together, has in flight; 0 is no limit.
             RemoteIoMaxConcurrentRequests remote_io_max_concurrent_requests: usize {
                 variables: &["KVIK_REMOTE_IO_MAX_CONCURRENT_REQUESTS", "KVIKIO_REMOTE_IO_MAX_CONCURRENT_REQUESTS"],
                 default: "256",
                 kvikio_default: Some("256"),
                 unit: "requests",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// Whether requests and replies are logged in detail, without secrets.

@@ -59,7 +59,8 @@ impl Layer {
 
     /// What these variables say; all that are not ours or KvikIO's are passed over.
     ///
-    /// `KVIK_*` wins over `KVIKIO_*`. Within one of these families, variables that mean the same setting must agree.
+    /// `KVIK_*` wins over `KVIKIO_*`. Within one of these families, variables that mean the same setting must agree. Of those
+    /// of other programs that a setting knows, the first one counts that is not empty.
     ///
     /// # Example: an environment for a test
     ///
@@ -82,7 +83,7 @@ impl Layer {
         let variables: BTreeMap<OsString, OsString> = variables
             .into_iter()
             .map(|(name, text)| (name.into(), text.into()))
-            .filter(|(name, _)| name.as_encoded_bytes().starts_with(b"KVIK"))
+            .filter(|(name, _)| name.as_encoded_bytes().starts_with(b"KVIK") || is_known(name))
             .collect();
         let mut layer = Layer::new();
         for &key in Key::ALL {
@@ -217,9 +218,19 @@ macro_rules! define_setters {
 }
 settings!(define_setters);
 
-/// Our variables decide; KvikIO's are only asked where none of ours is set.
+/// Our variables decide; KvikIO's are only asked where none of ours is set, and those of others where none of those is.
 fn word_of_variables(key: Key, variables: &BTreeMap<OsString, OsString>) -> Option<Word> {
-    ["KVIK_", "KVIKIO_"].into_iter().find_map(|family| {
+    let others = || {
+        let said = |name: &&'static str| {
+            let text = variables.get(OsStr::new(*name))?;
+            (!name.starts_with("KVIK") && !text.is_empty()).then(|| Word {
+                said: Ok(text.clone()),
+                origin: Some(Origin::Environment(name)),
+            })
+        };
+        key.variables().iter().find_map(said)
+    };
+    let ours = ["KVIK_", "KVIKIO_"].into_iter().find_map(|family| {
         let mut set = key
             .variables()
             .iter()
@@ -239,7 +250,14 @@ fn word_of_variables(key: Key, variables: &BTreeMap<OsString, OsString>) -> Opti
             said,
             origin: Some(Origin::Environment(name)),
         })
-    })
+    });
+    ours.or_else(others)
+}
+
+/// Whether a setting knows the variable.
+fn is_known(name: &OsStr) -> bool {
+    let mut known = Key::ALL.iter().flat_map(|key| key.variables());
+    known.any(|variable| *variable == name)
 }
 
 /// A variable that is no setting but almost one. Others are left alone: the prefix `KVIK_` is used for more than settings.

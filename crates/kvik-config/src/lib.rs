@@ -35,7 +35,8 @@
 //!
 //! # Not here
 //!
-//! What a setting does: that is up to the crates that ask. Credentials, proxies and certificates: they are not settings of ours.
+//! What a setting does: that is up to the crates that ask. Credentials: they are not settings of ours, though [`variable`]
+//! reads the environment for those who look for them.
 
 #![forbid(unsafe_code)]
 
@@ -59,6 +60,7 @@ mod value;
 
 pub use config::Config;
 pub use context::Context;
+pub use env::variable;
 pub use error::{ConfigError, ParseValueError};
 pub use key::{Effect, Key};
 pub use layer::Layer;

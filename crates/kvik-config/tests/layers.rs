@@ -197,6 +197,20 @@ fn a_layer_tells_what_was_said() {
 }
 
 #[test]
+fn variables_of_other_programs_count_where_none_of_ours_is_set_and_they_are_not_empty() {
+    for (variables, expected) in [
+        (&[("CURL_CA_BUNDLE", "a"), ("SSL_CERT_FILE", "b")][..], "a"),
+        (&[("CURL_CA_BUNDLE", ""), ("SSL_CERT_FILE", "b")], "b"),
+        (&[("KVIK_CA_BUNDLE", "c"), ("CURL_CA_BUNDLE", "a")], "c"),
+    ] {
+        let layer = Layer::from_vars(variables.iter().copied());
+        let config = Config::resolve([layer]).unwrap();
+        assert_eq!(config.ca_bundle().unwrap(), Some(expected.into()));
+        assert_eq!(config.problems(), []);
+    }
+}
+
+#[test]
 fn errors_say_what_is_wrong_where_and_what_would_be_right() {
     #[track_caller]
     fn check(variables: &[(&str, &str)], text: &str) {

@@ -194,7 +194,13 @@ fn the_page_says_which_settings_this_version_does_not_act_on() {
             "auto_direct_io_read_overread",
             "direct_read",
             "direct_write",
-            "thread_pool_per_block_device"
+            "thread_pool_per_block_device",
+            "http_max_attempts",
+            "http_timeout",
+            "http_status_codes",
+            "ca_bundle",
+            "ca_directory",
+            "remote_io_max_concurrent_requests",
         ]
     );
     assert_eq!(with(Effect::CommandOnly), ["log_level", "log_file"]);

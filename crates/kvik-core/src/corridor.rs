@@ -6,6 +6,8 @@
 pub use crate::budget::Scratch;
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::gds::CuFileWay;
+pub use crate::once::PerProcess;
+pub use crate::options::Wishes;
 pub use crate::plan::{Plan, Task};
 pub use crate::window::{DeviceWindow, FillWindow, Window};
 
@@ -378,6 +380,11 @@ fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
         }
     }
     Ok(found.unwrap_or_default())
+}
+
+/// A transfer that a door refuses before it begins.
+pub fn refused<B: Send + 'static>(error: Error, buffer: B) -> Pending<B> {
+    Pending::refused(error, buffer)
 }
 
 impl fmt::Debug for Call {

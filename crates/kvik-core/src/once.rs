@@ -93,6 +93,76 @@ impl<T: fmt::Debug> fmt::Debug for Once<T> {
     }
 }
 
+/// A value that each process makes for itself: what it made before a fork is not touched in the child, and never dropped
+/// there.
+///
+/// For what has threads, or locks that threads of the parent may hold: an event loop, a client with its connections.
+pub struct PerProcess<T>(Once<Made<T>>);
+
+struct Made<T> {
+    generation: u64,
+    // Always there; taken by `drop` alone.
+    value: Option<T>,
+    // What a child made.
+    next: Once<Made<T>>,
+}
+
+impl<T> PerProcess<T> {
+    /// No value yet.
+    #[must_use]
+    pub const fn new() -> PerProcess<T> {
+        PerProcess(Once::new())
+    }
+
+    /// The value of this process; `make` makes it unless it is there. Several threads may do so at a time, and all but one
+    /// of what they made is dropped.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        let generation = fork::generation();
+        let mut place = &self.0;
+        while let Some(made) = place.get() {
+            if let Some(value) = made
+                .value
+                .as_ref()
+                .filter(|_| made.generation == generation)
+            {
+                return Ok(value);
+            }
+            place = &made.next;
+        }
+        let made = Made {
+            generation,
+            value: Some(make()?),
+            next: Once::new(),
+        };
+        // Whoever was quicker is of this process, too.
+        let (made, _) = place.set(made);
+        Ok(made.value.as_ref().expect("only `drop` takes it"))
+    }
+}
+
+impl<T> Default for PerProcess<T> {
+    fn default() -> PerProcess<T> {
+        PerProcess::new()
+    }
+}
+
+impl<T> Drop for Made<T> {
+    fn drop(&mut self) {
+        if self.generation != fork::generation() {
+            std::mem::forget(self.value.take());
+        }
+    }
+}
+
+impl<T> fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PerProcess")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -126,6 +196,38 @@ mod tests {
             });
             assert_eq!(seen, [seen[0]; 4]);
         }
+    }
+
+    #[test]
+    fn a_child_makes_a_value_of_its_own_and_leaves_that_of_its_parent_alone() {
+        /// Whoever drops it ends the process with a code that nobody expects.
+        struct Untouchable(i32);
+        impl Drop for Untouchable {
+            fn drop(&mut self) {
+                // SAFETY: it ends the process.
+                unsafe { libc::_exit(100 + self.0) }
+            }
+        }
+        let value = PerProcess::new();
+        let get = |number| value.get_or_make(|| Ok::<_, ()>(Untouchable(number)));
+        assert_eq!(get(1).unwrap().0, 1);
+        assert_eq!(get(2).unwrap().0, 1);
+        // SAFETY: the child does nothing but to make a value and to end.
+        match unsafe { nix::unistd::fork() }.unwrap() {
+            nix::unistd::ForkResult::Child => {
+                let made = get(3).unwrap().0;
+                let again = get(4).unwrap().0;
+                // SAFETY: it ends the process.
+                unsafe { libc::_exit(made * 10 + again) }
+            }
+            nix::unistd::ForkResult::Parent { child } => {
+                let status = nix::sys::wait::waitpid(child, None).unwrap();
+                let expected = nix::sys::wait::WaitStatus::Exited(child, 33);
+                assert_eq!(status, expected);
+            }
+        }
+        assert_eq!(get(5).unwrap().0, 1);
+        std::mem::forget(value);
     }
 
     /// Of an `OnceLock`, the child would wait for ever.

@@ -171,6 +171,31 @@ pub struct ReadOptions {
     pub(crate) gap: Option<ByteSize>,
 }
 
+/// What a call wants, as a door sees it; see the setters of [`ReadOptions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wishes {
+    /// The largest number of threads, or of requests under way.
+    pub num_threads: Option<usize>,
+    /// The largest piece that is moved at a time.
+    pub task_size: Option<ByteSize>,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// How many bytes may lie between two ranges that are read in one go.
+    pub gap: Option<ByteSize>,
+}
+
+impl From<&ReadOptions> for Wishes {
+    fn from(options: &ReadOptions) -> Wishes {
+        Wishes {
+            num_threads: options.num_threads,
+            task_size: options.task_size,
+            deadline: options.deadline,
+            gap: options.gap,
+        }
+    }
+}
+
 /// The same for writes, which have no wish of their own.
 pub type WriteOptions = ReadOptions;
 

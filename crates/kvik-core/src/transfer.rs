@@ -125,6 +125,7 @@ impl<L: Layout> Transfer<L> {
             return; // Nobody is left who could be told.
         }
         self.cut(|op| Error::new(ErrorKind::Cancelled, op, "the transfer was cancelled"));
+        self.engine.stop();
         self.enter();
         self.leave();
     }
@@ -400,6 +401,8 @@ impl<L: Layout> Transfer<L> {
         // Whatever it was that failed, a copy to a device or memory for a lane, it is this transfer that stops.
         let error = error.during(self.op());
         lock(&self.state).error.get_or_insert(error);
+        // Only now: what ends by this must not be the first error.
+        self.engine.stop();
     }
 
     /// Nothing more starts.

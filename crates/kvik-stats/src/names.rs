@@ -243,6 +243,55 @@ pub static REGISTRATIONS_REFUSED: Counter = Counter::new(row(
     Unstable,
     "Buffers that were to be registered with cuFile and could not be; they are used unregistered.",
 ));
+/// Bytes that came over HTTP.
+pub static BYTES_BY_HTTP: Counter = Counter::new(row(
+    "bytes_by_http",
+    Bytes,
+    Unstable,
+    "Bytes of remote objects that came over HTTP into their target, or were kept for it.",
+));
+/// A request was sent.
+pub static HTTP_REQUESTS: Counter = Counter::new(row(
+    "http_requests",
+    Events,
+    Unstable,
+    "Requests sent to servers, redirected and repeated ones included.",
+));
+/// A request failed and was made again.
+pub static HTTP_RETRIES: Counter = Counter::new(row(
+    "http_retries",
+    Events,
+    Unstable,
+    "Requests that failed, or brought a part, and were made again for what was missing.",
+));
+/// Time between a failed request and the next.
+pub static HTTP_RETRY_WAIT: Counter = Counter::new(row(
+    "http_retry_wait_ns",
+    Nanoseconds,
+    Unstable,
+    "Time waited before requests that were made again.",
+));
+/// A server said that the object is elsewhere.
+pub static HTTP_REDIRECTS: Counter = Counter::new(row(
+    "http_redirects",
+    Events,
+    Unstable,
+    "Redirects that were followed.",
+));
+/// An object was opened without its size being known.
+pub static HTTP_SIZE_PROBES: Counter = Counter::new(row(
+    "http_size_probes",
+    Events,
+    Unstable,
+    "Objects whose size was found out by their first bytes.",
+));
+/// A reply had nothing to tell versions of the object apart by.
+pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
+    "http_without_validator",
+    Events,
+    Unstable,
+    "Objects whose server says nothing by which a change between two ranges would show.",
+));
 
 /// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
 pub const TOTALS: &[Metric] = &[
@@ -276,6 +325,13 @@ pub static COUNTERS: &[&Counter] = &[
     &BYTES_BY_RING,
     &BYTES_BY_CUFILE,
     &REGISTRATIONS_REFUSED,
+    &BYTES_BY_HTTP,
+    &HTTP_REQUESTS,
+    &HTTP_RETRIES,
+    &HTTP_RETRY_WAIT,
+    &HTTP_REDIRECTS,
+    &HTTP_SIZE_PROBES,
+    &HTTP_WITHOUT_VALIDATOR,
 ];
 
 #[cfg(test)]

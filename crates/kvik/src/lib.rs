@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!                kvik             you are here
+//!             kvik-remote         remote objects (feature `remote`): RemoteHandle
 //!             kvik-core           files, transfers, engines: FileHandle, Target, Pending
 //!     kvik-config   kvik-stats    settings with origins; what happened
 //! ```
@@ -30,10 +31,11 @@
 //!
 //! # Features
 //! - `cudarc`: module `cudarc`, for slices and streams of that crate.
+//! - `remote`: objects of servers, by URL: `RemoteHandle`.
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet
-//! URLs (HTTP, S3, WebHDFS), memory maps, Zarr.
+//! S3 and WebHDFS, memory maps, Zarr.
 #![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -42,6 +44,9 @@ pub use kvik_stats as stats;
 
 pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, DirectIo, Layer};
 pub use kvik_core::*;
+
+#[cfg(feature = "remote")]
+pub use kvik_remote::*;
 
 #[cfg(feature = "cudarc")]
 #[allow(

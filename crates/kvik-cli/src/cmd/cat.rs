@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use clap::Args;
 use kvik::config::Config;
-use kvik::{ErrorKind, FileHandle, Pending};
+use kvik::{ErrorKind, FileHandle, Pending, RemoteHandle};
 use serde_json::json;
 
 use crate::Exit;
@@ -19,15 +19,16 @@ use crate::failure::{Failure, Result, show};
 use crate::log::Used;
 use crate::output::{self, Report};
 use crate::span::Span;
+use crate::url::{shown, url_of};
 
-/// Print a file, or a range of it, to standard output
+/// Print a file or a remote object, or a range of it, to standard output
 ///
 /// Reads ahead in parallel. Files without a size (/proc, growing logs) are read until nothing comes
 /// any more; pipes, terminals and standard input are read front to back.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
-    /// The file; `-` is standard input
+    /// The file, or the URL of an object; `-` is standard input
     path: PathBuf,
     /// Only these bytes: A..B (without B), A-B (with B, as in HTTP) or A+N (N bytes from A)
     ///
@@ -48,6 +49,7 @@ Exit codes:
 
 Examples:
   kvik cat --range 1MiB+64KiB data.bin | xxd
+  kvik cat --range 0..1KiB https://example.org/data.bin | xxd
   kvik cat --range 0-511 /dev/vda > boot-sector
   zstd -dc data.zst | kvik cat - --range 100.. > rest";
 
@@ -61,7 +63,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
         Ok(()) | Err(End::NoReader) => {}
     }
     let report = json!({
-        "path": flags.path.to_string_lossy(),
+        "path": shown(&flags.path),
         "offset": range.start,
         "bytes": sink.written,
         "seconds": begun.elapsed().as_secs_f64(),
@@ -94,6 +96,12 @@ fn print(path: &Path, range: Span, sink: &mut Sink) -> Result<(), End> {
     if path == Path::new("-") {
         return forwards(io::stdin().lock(), Path::new("standard input"), range, sink);
     }
+    if let Some(url) = url_of(path) {
+        let object = RemoteHandle::open(url)?;
+        let (offset, length) = range.within(object.len());
+        let start = |buffer, offset| object.submit_read(buffer, offset);
+        return ahead(&start, offset..offset + length, sink).map(drop);
+    }
     // Looked at before it is opened: whoever writes to a FIFO would take a short look for its reader, and go on to lose
     // the bytes when that closes.
     match fs::metadata(path).map(|facts| facts.file_type()) {
@@ -116,7 +124,8 @@ fn print(path: &Path, range: Span, sink: &mut Sink) -> Result<(), End> {
     };
     let size = handle.len()?;
     let (offset, length) = range.within(size);
-    let after = ahead(&handle, offset..offset + length, sink)?;
+    let start = |buffer, offset| handle.submit_read(buffer, offset);
+    let after = ahead(&start, offset..offset + length, sink)?;
     if range.end.is_some_and(|end| end <= after) || after < offset + length {
         return Ok(());
     }
@@ -130,7 +139,11 @@ fn print(path: &Path, range: Span, sink: &mut Sink) -> Result<(), End> {
 
 /// Reads the pieces of a range in parallel and prints them in order. Returns where it ended: a file that became shorter
 /// ends early.
-fn ahead(handle: &FileHandle, range: Range<u64>, sink: &mut Sink) -> Result<u64, End> {
+fn ahead(
+    start: &dyn Fn(Vec<u8>, u64) -> Pending<Vec<u8>>,
+    range: Range<u64>,
+    sink: &mut Sink,
+) -> Result<u64, End> {
     let config = Config::current();
     let piece = config.task_size()?.bytes().clamp(SMALLEST, LARGEST);
     let depth = (config.num_threads()? + 1)
@@ -146,7 +159,7 @@ fn ahead(handle: &FileHandle, range: Range<u64>, sink: &mut Sink) -> Result<u64,
             let length = (range.end - next).min(piece) as usize;
             let mut buffer = spare.pop().unwrap_or_default();
             buffer.resize(length, 0);
-            flying.push_back((length, handle.submit_read(buffer, next)));
+            flying.push_back((length, start(buffer, next)));
             next += length as u64;
         }
         let Some((length, pending)) = flying.pop_front() else {

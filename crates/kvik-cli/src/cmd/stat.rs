@@ -6,13 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use kvik::{FileHandle, FileProbe};
+use kvik::{FileHandle, FileProbe, RemoteHandle};
 use serde_json::{Value, json};
 
 use crate::Exit;
 use crate::failure::{Failure, Result};
 use crate::output::Report;
 use crate::style::HEADING;
+use crate::url::url_of;
 
 /// Show size, cached pages, device and alignment of a file, and which route its bytes take
 ///
@@ -21,7 +22,7 @@ use crate::style::HEADING;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
-    /// The file; directories and devices have less to tell
+    /// The file, or the URL of an object; directories and devices have less to tell
     path: PathBuf,
 }
 
@@ -31,10 +32,14 @@ Exit codes:
 
 Examples:
   kvik stat data.bin
+  kvik stat https://example.org/data.bin
   kvik stat data.bin --json | jq '.cached, .route.allowed'";
 
 pub(crate) fn run(flags: &Flags) -> Result<Report> {
     let path = &flags.path;
+    if let Some(url) = url_of(path) {
+        return Ok(of_object(&RemoteHandle::open(url)?));
+    }
     let probe = FileProbe::of(path)?;
     let facts = fs::metadata(path).map_err(|error| Failure::io("inspect", path, &error))?;
     let allocated = facts.blocks() * 512;
@@ -74,6 +79,30 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
         Err(error) => writeln!(text, "{HEADING}route{HEADING:#}\n  none: {error}"),
     };
     Ok(Report::new(object).text(text))
+}
+
+/// What a server says of an object.
+fn of_object(object: &RemoteHandle) -> Report {
+    let kind = object.kind().to_string();
+    let validator = object.validator();
+    let etag = validator.as_ref().and_then(|known| known.etag());
+    let modified = validator.as_ref().and_then(|known| known.last_modified());
+    let report = json!({
+        "url": object.url(),
+        "kind": kind,
+        "bytes": object.len(),
+        "etag": etag,
+        "last_modified": modified,
+    });
+    let rows = [
+        ("url", object.url()),
+        ("kind", &kind),
+        ("size, bytes", &object.len().to_string()),
+        ("etag", etag.unwrap_or("none")),
+        ("last modified", modified.unwrap_or("unknown")),
+    ];
+    let text = rows.map(|(label, value)| format!("{label:LABEL$}{value}\n"));
+    Report::new(report).text(text.concat())
 }
 
 /// Plain data of kvik as JSON.

@@ -15,4 +15,5 @@ mod refused_copy;
 mod reports;
 mod settings;
 mod support;
+mod urls;
 mod via_gpu;

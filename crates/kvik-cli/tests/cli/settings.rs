@@ -94,8 +94,8 @@ fn config_marks_what_this_version_does_not_act_on() {
     let of = |key: &str| kvik_json(&["config", key], [])["settings"][0]["effect"].clone();
     assert_eq!(of("task_size"), "now");
     assert_eq!(of("log_level"), "command");
-    assert_eq!(of("http_timeout"), "planned");
-    let text = kvik().args(["config", "http_timeout"]).assert().success();
+    assert_eq!(of("remote_verbose"), "planned");
+    let text = kvik().args(["config", "remote_verbose"]).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert!(text.contains("effect      nothing acts on it"), "{text}");
 }

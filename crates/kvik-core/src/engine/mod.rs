@@ -140,6 +140,16 @@ pub trait Engine: Send + Sync + 'static {
     fn scatters(&self) -> bool {
         false
     }
+
+    /// Whether its tasks wait for a network. Then a lane for a device has more slabs under way, and looks after its copies
+    /// before it waits for more bytes.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Told when the transfer that it was made for has failed or was cancelled: tasks in flight may end at once, with an
+    /// error. An engine of several transfers leaves it alone.
+    fn stop(&self) {}
 }
 
 /// One worker's queue of tasks on an [`Engine`].

@@ -9,9 +9,9 @@ use nix::errno::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No such file. Nothing was moved.
+    /// No such file or object. Nothing was moved.
     NotFound,
-    /// The operating system refuses it to this user, or the handle was not opened for it.
+    /// The operating system or the server refuses it to this user, or the handle was not opened for it.
     PermissionDenied,
     /// The file was to be created anew and is there already.
     AlreadyExists,
@@ -35,6 +35,16 @@ pub enum ErrorKind {
     Changed,
     /// The kernel, the file system or this build cannot do it.
     Unsupported,
+    /// The server sends no ranges of the object, and all of it is more than is read at once.
+    RangeUnsupported,
+    /// The server could not be reached, or the connection broke, more often than is tried.
+    Unreachable,
+    /// The server's certificate does not prove who it is; the text names the check that failed.
+    Untrusted,
+    /// The server refuses or fails, and says so; the text has its status and its reason.
+    Refused,
+    /// What the server sent is no answer to what was asked. None of it is in the target, unless an error counts it.
+    BadReply,
     /// cuFile was required and is not usable here; the text names the check that failed.
     GdsUnavailable,
     /// The arguments contradict each other. Fix the call; trying again cannot help.
@@ -60,6 +70,7 @@ impl ErrorKind {
             ErrorKind::TooManyOpenFiles => "close files or raise the limit (ulimit -n)",
             ErrorKind::OutOfMemory => "free memory or raise the limit, then run it again",
             ErrorKind::Changed => "read it again once nobody writes to it",
+            ErrorKind::RangeUnsupported => "fetch the whole object first, by another program",
             ErrorKind::GdsUnavailable => "set `compat_mode` to `auto` or `on`",
             ErrorKind::Forked => "open files and start transfers after the fork",
             ErrorKind::Internal => "please report this as a bug of kvik",
@@ -105,7 +116,11 @@ pub(super) fn io_kind_of(kind: ErrorKind) -> io::ErrorKind {
         ErrorKind::StorageFull => io::ErrorKind::StorageFull,
         ErrorKind::OutOfMemory => io::ErrorKind::OutOfMemory,
         ErrorKind::TimedOut => io::ErrorKind::TimedOut,
-        ErrorKind::Unsupported | ErrorKind::GdsUnavailable => io::ErrorKind::Unsupported,
+        ErrorKind::Unsupported | ErrorKind::GdsUnavailable | ErrorKind::RangeUnsupported => {
+            io::ErrorKind::Unsupported
+        }
+        ErrorKind::Unreachable => io::ErrorKind::NotConnected,
+        ErrorKind::BadReply => io::ErrorKind::InvalidData,
         ErrorKind::Misuse | ErrorKind::Config => io::ErrorKind::InvalidInput,
         _ => io::ErrorKind::Other,
     }

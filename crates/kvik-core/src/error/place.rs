@@ -42,6 +42,8 @@ pub enum Place {
     File(Arc<Path>),
     /// A file by its descriptor.
     Descriptor(i32),
+    /// An object by its URL, without secrets.
+    Url(Arc<str>),
     /// Memory of the process.
     Memory,
 }
@@ -68,19 +70,20 @@ impl fmt::Display for Op {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Control characters are escaped: a file name must not be able to forge a line of a log.
-            Place::File(path) => {
-                path.to_string_lossy()
-                    .chars()
-                    .try_for_each(|c| match c.is_control() {
-                        true => write!(f, "{}", c.escape_default()),
-                        false => write!(f, "{c}"),
-                    })
-            }
+            Place::File(path) => plainly(f, &path.to_string_lossy()),
+            Place::Url(url) => plainly(f, url),
             Place::Descriptor(fd) => write!(f, "descriptor {fd}"),
             Place::Memory => f.write_str("memory"),
         }
     }
+}
+
+/// Control characters are escaped: a name must not be able to forge a line of a log.
+fn plainly(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    name.chars().try_for_each(|c| match c.is_control() {
+        true => write!(f, "{}", c.escape_default()),
+        false => write!(f, "{c}"),
+    })
 }
 
 impl From<&Path> for Place {
@@ -94,8 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_name_cannot_forge_a_line_of_a_log() {
+    fn a_name_cannot_forge_a_line_of_a_log() {
         let place = Place::from(Path::new("a\nb\x1b[2J"));
         assert_eq!(place.to_string(), "a\\nb\\u{1b}[2J");
+        let place = Place::Url("http://a/\nb".into());
+        assert_eq!(place.to_string(), "http://a/\\nb");
     }
 }

@@ -9,6 +9,7 @@ mod medium;
 mod part;
 mod pieces;
 mod pump;
+mod remote;
 mod snapshot;
 mod source;
 mod stream;
@@ -29,6 +30,7 @@ use crate::output::{Output, Report};
 use crate::progress::Progress;
 use crate::stop::{Patience, Stop, stopped};
 use crate::units;
+use crate::url::url_of;
 
 use medium::{Device, DeviceMedium, HostMedium, Medium};
 use part::Part;
@@ -36,7 +38,7 @@ use pieces::Pieces;
 use pump::Load;
 use snapshot::Snapshot;
 
-/// Copy a file, in parallel, whole or not at all
+/// Copy a file or a remote object, in parallel, whole or not at all
 ///
 /// The bytes go to DST.kvik-part, which takes the place of DST only when all of them are there,
 /// flushed to the storage, and SRC did not change meanwhile. So DST is either what it was or the
@@ -45,7 +47,7 @@ use snapshot::Snapshot;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
-    /// The file or block device to copy
+    /// The file or block device to copy, or the URL of an object
     #[arg(value_name = "SRC")]
     source: PathBuf,
     /// The new file, or a directory to put it into under its own name
@@ -106,6 +108,7 @@ Exit codes:
 
 Examples:
   kvik copy data.bin /mnt/fast/
+  kvik copy https://example.org/data.bin .
   kvik copy --verify --threads 8 data.bin backup.bin
   kvik copy --via-gpu data.bin copy.bin
   kvik copy --stats=json --quiet data.bin copy.bin | jq .bytes_read";
@@ -116,6 +119,9 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
     refuse_streams(flags)?;
     if let Some(device) = flags.via_gpu {
         device.present()?;
+    }
+    if let Some(url) = url_of(&flags.source) {
+        return remote::run(url, flags, output, stop, begun);
     }
     let source = source::open(&flags.source)?;
     let before = Snapshot::take(&source, &flags.source)?;

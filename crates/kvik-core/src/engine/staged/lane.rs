@@ -40,6 +40,8 @@ pub(super) struct StagedLane<'w> {
     stream: ManuallyDrop<CopyStream>,
     // Whether the stream was told to wait for others.
     waits: bool,
+    // Whether the host's engine waits for a network.
+    remote: bool,
     // Whether the host's lane has lost a task, or answered for another one.
     breach: bool,
     // Dropped last, so that all above happens in the context.
@@ -66,13 +68,14 @@ impl<'w> StagedLane<'w> {
             longest: engine.largest() as usize,
             stream: ManuallyDrop::new(stream),
             waits: !engine.before.is_empty(),
+            remote: engine.is_remote(),
             breach: false,
             _entered: entered,
         };
         // Who has one slab gets along, and gives it back: so that waiting for the first one ends.
         let (context, sizes) = (engine.context, engine.sizes);
         lane.add(Slab::take(context, sizes.slab, sizes.limit)?);
-        while lane.stages.len() < STAGES {
+        while lane.stages.len() < lane.most() {
             match Slab::try_take(context, sizes.slab, sizes.limit) {
                 Ok(Some(slab)) => lane.add(slab),
                 // The limit is reached, or no more memory can be pinned.
@@ -80,6 +83,11 @@ impl<'w> StagedLane<'w> {
             }
         }
         Ok(lane)
+    }
+
+    /// How many slabs it can make use of.
+    fn most(&self) -> usize {
+        if self.remote { STAGES_REMOTE } else { STAGES }
     }
 
     fn add(&mut self, slab: Slab) {
@@ -341,9 +349,10 @@ impl<'w> Lane<'w> for StagedLane<'w> {
     fn poll(&mut self, done: &mut Vec<Completion<'w>>) {
         loop {
             while let Some(first) = self.copying.front().copied() {
-                // Nothing but copies is left to wait for once nothing else moves.
-                let alone =
-                    self.finished.is_empty() && self.host.in_flight() == 0 && self.open.is_none();
+                // Nothing but copies is left to wait for once nothing else moves. What a network brings takes longer than
+                // they do, and the slab that is free when they are done can be filled meanwhile.
+                let rest = self.remote || self.host.in_flight() == 0;
+                let alone = self.finished.is_empty() && rest && self.open.is_none();
                 let is_done = match (&self.stages[first].mark, alone) {
                     (Some(mark), true) => mark.wait().map(|()| true),
                     (Some(mark), false) => mark.is_done(),
@@ -422,6 +431,8 @@ fn submit(stream: &CopyStream, direction: Direction, copies: &[Copy]) -> Result<
 // One is filled while the other is copied. With one alone eight threads brought 43 GB/s over a bus of 55, with two 52
 // (plain loops on an H200; `kvik bench gpu` measures both).
 const STAGES: usize = 2;
+// More requests under way bring more over a network; all slabs of the process are shared by 16 threads then.
+const STAGES_REMOTE: usize = 4;
 // From here on a task is worth a submission of its own.
 const LONG: usize = 256 << 10;
 // So many copies in one submission cost little each, and the first of them do not wait long for the last.

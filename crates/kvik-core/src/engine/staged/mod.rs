@@ -92,4 +92,12 @@ impl Engine for Staged {
     fn largest(&self) -> u64 {
         self.longest
     }
+
+    fn is_remote(&self) -> bool {
+        self.host.is_remote()
+    }
+
+    fn stop(&self) {
+        self.host.stop();
+    }
 }

@@ -1,0 +1,254 @@
+//! [`Endpoint`]: a location and what is wanted of it become a request. Pure: what changes from one request to the next, the
+//! time included, comes as a [`Moment`].
+
+mod http_server;
+mod presigned;
+mod reuse;
+mod s3;
+mod webhdfs;
+
+use std::fmt;
+use std::ops::Range;
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http::header::{AUTHORIZATION, RANGE};
+use http::{HeaderMap, HeaderValue, Method};
+use kvik_core::{Error, ErrorKind, Op, Result};
+use url::Url;
+
+pub use http_server::HttpEndpoint;
+pub use presigned::PresignedEndpoint;
+pub use reuse::Reuse;
+pub use s3::{Addressing, S3Endpoint, S3Options};
+pub(crate) use webhdfs::starts_like_html;
+pub use webhdfs::{FileStatus, WebHdfsEndpoint, WebHdfsOptions};
+
+use crate::credentials::Keys;
+use crate::location::UserInfo;
+use crate::redact;
+
+/// What is wanted of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// These bytes, of which there is at least one.
+    Range(Range<u64>),
+    /// All of it, in one piece.
+    Whole,
+    /// How long it is, and not what it holds.
+    Length,
+}
+
+/// What changes from one request to the next.
+/// Its `Debug` shows no secret.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// The time.
+    pub now: SystemTime,
+    /// The keys to sign with; none for a request without a signature.
+    pub keys: Option<&'a Keys>,
+    /// The region that a server said the bucket is in, which is better than what anybody else says.
+    pub region: Option<&'a str>,
+    /// The bearer token.
+    pub bearer: Option<&'a str>,
+}
+
+impl Moment<'_> {
+    /// A moment at `now`, at which nothing else is known.
+    #[must_use]
+    pub fn at(now: SystemTime) -> Moment<'static> {
+        Moment {
+            now,
+            keys: None,
+            region: None,
+            bearer: None,
+        }
+    }
+}
+
+impl fmt::Debug for Moment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Moment")
+            .field("now", &self.now)
+            .field("keys", &self.keys)
+            .field("region", &self.region)
+            .field("has_bearer", &self.bearer.is_some())
+            .finish()
+    }
+}
+
+/// A request without a body, as it goes out. Its `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Request {
+    /// `GET` or `HEAD`.
+    pub method: Method,
+    /// The URL, byte for byte; it may hold secrets.
+    pub url: String,
+    /// What the endpoint has to say. Those that hold secrets, and all that the caller gave, are marked as sensitive: they
+    /// are for the server of `url` and for nobody whom it points to.
+    pub headers: HeaderMap,
+}
+
+impl Request {
+    /// A request without headers.
+    #[must_use]
+    pub fn new(method: Method, url: String) -> Request {
+        let headers = HeaderMap::new();
+        Request {
+            method,
+            url,
+            headers,
+        }
+    }
+
+    /// The URL for a client that takes a [`Url`], which has opinions of its own: it resolves `.` and `..`, written out or
+    /// encoded, and so would ask for another object.
+    ///
+    /// # Errors
+    /// `Unsupported` if it would send another URL, but for a `'` in the query, which it encodes and which means the same.
+    pub fn to_url(&self) -> Result<Url> {
+        let meant = match self.url.split_once('?') {
+            Some((path, query)) => format!("{path}?{}", query.replace('\'', "%27")),
+            None => self.url.clone(),
+        };
+        let url = Url::parse(&self.url).ok();
+        url.filter(|url| url.as_str() == meant).ok_or_else(|| {
+            let why = "a part of the path is `.` or `..`, or the host is none to the HTTP client, so that it would ask for something else";
+            Error::new(ErrorKind::Unsupported, Op::Open, why)
+        })
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = match self.url.split_once('?') {
+            Some((url, query)) => format!("{url}?{}", redact::query(query)),
+            None => self.url.clone(),
+        };
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &url)
+            .field("headers", &self.headers)
+            .finish()
+    }
+}
+
+/// Makes the requests for one object.
+pub trait Endpoint: fmt::Debug + Send + Sync {
+    /// The request for `ask`.
+    ///
+    /// # Errors
+    /// `Misuse` for an empty range, or for a token, key or name that no request can hold; `Config` where it came from the
+    /// settings.
+    fn request(&self, ask: &Ask, moment: &Moment<'_>) -> Result<Request>;
+}
+
+/// The header that asks for `range`.
+fn range_header(range: &Range<u64>) -> Result<HeaderValue> {
+    if range.is_empty() {
+        return Err(refused(
+            "an empty range is asked for, which no request can ask for",
+        ));
+    }
+    let text = format!("bytes={}-{}", range.start, range.end - 1);
+    HeaderValue::from_str(&text).map_err(|_| refused("the range is none that a header can hold"))
+}
+
+/// Adds what `ask` needs of a server that takes ranges.
+fn ask_for(ask: &Ask, mut request: Request) -> Result<Request> {
+    if let Ask::Range(range) = ask {
+        request.headers.insert(RANGE, range_header(range)?);
+    }
+    Ok(request)
+}
+
+/// The caller's own headers. Nobody knows which of them are secrets, so all of them are.
+fn given(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for value in headers.values_mut() {
+        value.set_sensitive(true);
+    }
+    headers
+}
+
+/// Who asks, by the token of the moment, else by what the caller's headers say, else by the user of the URL.
+fn authorize(headers: &mut HeaderMap, bearer: Option<&str>, user: Option<&UserInfo>) -> Result<()> {
+    let text = match (bearer, user) {
+        (Some(token), _) => {
+            if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(refused(
+                    "the bearer token is empty, or has characters that no token has",
+                ));
+            }
+            format!("Bearer {token}")
+        }
+        (None, Some(user)) if !headers.contains_key(AUTHORIZATION) => basic(user)?,
+        _ => return Ok(()),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| refused("user and password are none that a header can hold"))?;
+    value.set_sensitive(true);
+    headers.insert(AUTHORIZATION, value);
+    Ok(())
+}
+
+fn basic(user: &UserInfo) -> Result<String> {
+    if user.user.contains(':') {
+        return Err(refused(
+            "the user name of the URL has a colon, which this kind of login cannot have",
+        ));
+    }
+    let pair = format!("{}:{}", user.user, user.password);
+    Ok(format!("Basic {}", BASE64_STANDARD.encode(pair)))
+}
+
+fn refused(why: &'static str) -> Error {
+    Error::new(ErrorKind::Misuse, Op::Open, why)
+}
+
+/// The error for a location of another kind than the endpoint's.
+fn other_kind(kind: &str) -> Error {
+    let why = format!("the location is of another kind than {kind}");
+    Error::new(ErrorKind::Misuse, Op::Open, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_would_ask_for_another_object_is_not_used() {
+        let of = |url: &str| Request::new(Method::GET, url.to_owned()).to_url();
+        for url in [
+            "https://h/a//b%2f;=@:!$&()*+,~?x=+y&z",
+            "http://[::1]:8080/%zz/...?",
+            "https://h/a?b",
+        ] {
+            assert_eq!(of(url).unwrap().as_str(), url);
+        }
+        assert_eq!(
+            of("https://h/a'b?c='d'").unwrap().as_str(),
+            "https://h/a'b?c=%27d%27"
+        );
+        for url in [
+            "https://h/a/../b",
+            "https://h/a/.",
+            "https://h/%2E%2e/b",
+            "https://h/.%2e/b",
+            "https://1.2.3.4.5/a",
+        ] {
+            assert_eq!(of(url).unwrap_err().kind(), ErrorKind::Unsupported, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_written_with_its_last_byte() {
+        assert_eq!(range_header(&(5..10)).unwrap(), "bytes=5-9");
+        assert_eq!(
+            range_header(&(0..u64::MAX)).unwrap(),
+            "bytes=0-18446744073709551614"
+        );
+        assert_eq!(range_header(&(5..5)).unwrap_err().kind(), ErrorKind::Misuse);
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a request did not bring what it was to bring, and whether making it again makes sense.
+
+use std::fmt;
+use std::time::Duration;
+
+use kvik_core::{Error, ErrorKind, Op};
+
+/// What stopped one request.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: ErrorKind,
+    /// A clause without a secret: it becomes a part of the text of an error.
+    pub(crate) why: String,
+    pub(crate) again: Again,
+    cause: Option<Cause>,
+}
+
+/// Whether, and when, to make the request again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It would meet the same.
+    Never,
+    /// It may well succeed.
+    Soon,
+    /// The server names the time.
+    After(Duration),
+}
+
+impl Failure {
+    /// One that no repetition helps.
+    pub(crate) fn lasting(kind: ErrorKind, why: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            why: why.into(),
+            again: Again::Never,
+            cause: None,
+        }
+    }
+
+    /// An error of somebody who knows nothing of requests.
+    pub(crate) fn of(error: Error) -> Failure {
+        Failure::lasting(error.kind(), error.to_string())
+    }
+
+    /// One that may pass.
+    pub(crate) fn passing(kind: ErrorKind, why: impl Into<String>) -> Failure {
+        Failure {
+            again: Again::Soon,
+            ..Failure::lasting(kind, why)
+        }
+    }
+
+    /// What a server sent is not what it has to send.
+    pub(crate) fn reply(why: impl Into<String>) -> Failure {
+        Failure::passing(ErrorKind::BadReply, why)
+    }
+
+    /// The body goes on where it was to end: what its head said of it is not true, and will not be the next time.
+    pub(crate) fn too_long() -> Failure {
+        Failure::lasting(ErrorKind::BadReply, "the body is longer than it was to be")
+    }
+
+    pub(crate) fn because(
+        mut self,
+        cause: impl std::error::Error + Send + Sync + 'static,
+    ) -> Failure {
+        self.cause = Some(Cause(Box::new(cause)));
+        self
+    }
+
+    /// The error of a caller, after so many requests that failed.
+    pub(crate) fn into_error(self, op: Op, failures: u32) -> Error {
+        let why = match failures {
+            0 | 1 => self.why,
+            _ => format!("{}, and so {failures} times", self.why),
+        };
+        let error = Error::new(self.kind, op, why);
+        match self.cause {
+            Some(cause) => error.because(cause),
+            None => error,
+        }
+    }
+}
+
+/// An error of whatever type.
+struct Cause(Box<dyn std::error::Error + Send + Sync>);
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Cause {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,65 @@
+//! [`Kind`]: the protocols.
+
+use std::fmt;
+
+use kvik_core::Result;
+
+use super::Location;
+
+/// By which protocol a remote object is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// S3, or a store that speaks like it, with signed requests.
+    S3,
+    /// The same without any signature.
+    S3Public,
+    /// A URL of S3 that has its signature in the query.
+    S3Presigned,
+    /// HDFS, by its REST interface.
+    WebHdfs,
+    /// Any other server of HTTP.
+    Http,
+}
+
+impl Kind {
+    /// All kinds, in the order in which a URL is tried for them.
+    pub const ALL: [Kind; 5] = [
+        Kind::S3,
+        Kind::S3Public,
+        Kind::S3Presigned,
+        Kind::WebHdfs,
+        Kind::Http,
+    ];
+
+    /// The first kind of `allow`, in its order, that `url` can be. No server is asked.
+    ///
+    /// # Errors
+    /// As for [`Location::parse_among`].
+    ///
+    /// # Example: what may be read without keys
+    /// ```
+    /// use kvik_remote::Kind;
+    ///
+    /// let url = "https://logs.s3.amazonaws.com/a.bin";
+    /// assert_eq!(Kind::infer(url, &Kind::ALL)?, Kind::S3);
+    /// assert_eq!(Kind::infer(url, &[Kind::S3Public, Kind::Http])?, Kind::S3Public);
+    /// assert!(Kind::infer(url, &[Kind::WebHdfs]).is_err());
+    /// # Ok::<(), kvik_core::Error>(())
+    /// ```
+    pub fn infer(url: &str, allow: &[Kind]) -> Result<Kind> {
+        Ok(Location::parse_among(url, allow)?.kind())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::S3 => "S3",
+            Kind::S3Public => "S3 public",
+            Kind::S3Presigned => "S3 with presigned URL",
+            Kind::WebHdfs => "WebHDFS",
+            Kind::Http => "HTTP",
+        })
+    }
+}

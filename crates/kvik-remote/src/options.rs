@@ -1,0 +1,313 @@
+//! What a caller may say when opening a remote object: [`RemoteOptions`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use kvik_config::{ByteSize, Config, Key, Origin as Who};
+use kvik_core::corridor::PerProcess;
+use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
+
+use crate::endpoint::{Endpoint, HttpEndpoint, PresignedEndpoint};
+use crate::handle::{Manner, RemoteHandle};
+use crate::location::{Kind, Location};
+use crate::object::Object;
+use crate::opening;
+use crate::origin::{Limits, Origin};
+use crate::retry::Policy;
+use crate::tls::Trust;
+use crate::transport::{ClientOptions, runtime};
+
+/// How a remote object is opened and read. What is not said here the settings say, and their defaults.
+///
+/// # Example: with a token, within ten seconds a call
+/// ```no_run
+/// use std::time::Duration;
+/// use kvik_remote::RemoteHandle;
+///
+/// let options = RemoteHandle::builder().bearer("the token").timeout(Duration::from_secs(10));
+/// let object = options.open("https://example.org/weights.bin")?;
+/// # Ok::<(), kvik_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing is opened before `open` is called"]
+pub struct RemoteOptions {
+    kinds: Option<Vec<Kind>>,
+    len: Option<u64>,
+    headers: HeaderMap,
+    wrong: Option<Error>,
+    ca_bundle: Option<PathBuf>,
+    connect_timeout: Option<Duration>,
+    first_byte_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    timeout: Option<Duration>,
+    max_attempts: Option<u32>,
+    backoff: Option<(Duration, Duration)>,
+    concurrency: Option<usize>,
+    part_size: Option<ByteSize>,
+    whole_limit: Option<ByteSize>,
+    config: Option<Config>,
+    pool: Option<ThreadPool>,
+}
+
+impl RemoteOptions {
+    /// Options that want nothing special.
+    pub fn new() -> RemoteOptions {
+        RemoteOptions::default()
+    }
+
+    /// The kinds of object that a URL may be, in the order in which it is tried for them; [`Kind::ALL`] unless said
+    /// otherwise. With a single one, it is that or an error.
+    pub fn kinds(mut self, kinds: &[Kind]) -> RemoteOptions {
+        self.kinds = Some(kinds.to_owned());
+        self
+    }
+
+    /// The size in bytes, as the caller knows it: nothing is asked when the object is opened. A server that says another one
+    /// later has changed it.
+    pub fn len(mut self, bytes: u64) -> RemoteOptions {
+        self.len = Some(bytes);
+        self
+    }
+
+    /// A header of every request. It is a secret as far as kvik knows: it goes to the origin of the URL alone (scheme, host
+    /// and port), wherever that sends us, and no text shows it.
+    pub fn header(mut self, name: &str, value: &str) -> RemoteOptions {
+        match header(name, value) {
+            Ok((name, value)) => drop(self.headers.append(name, value)),
+            Err(error) => drop(self.wrong.get_or_insert(error)),
+        }
+        self
+    }
+
+    /// A bearer token.
+    pub fn bearer(self, token: &str) -> RemoteOptions {
+        self.authorize(&format!("Bearer {token}"))
+    }
+
+    /// A name and a password, by basic authentication.
+    pub fn basic_auth(self, name: &str, password: &str) -> RemoteOptions {
+        self.authorize(&basic(name, password))
+    }
+
+    /// The file with the certificates, in PEM, that the server must prove itself by, in place of all others.
+    pub fn ca_bundle(mut self, path: impl AsRef<Path>) -> RemoteOptions {
+        self.ca_bundle = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// How long a connection may take to be there; 10 seconds unless said otherwise.
+    pub fn connect_timeout(mut self, limit: Duration) -> RemoteOptions {
+        self.connect_timeout = Some(limit);
+        self
+    }
+
+    /// How long an answer may take to begin, from when the request is made; the setting `http_timeout` unless said
+    /// otherwise.
+    pub fn first_byte_timeout(mut self, limit: Duration) -> RemoteOptions {
+        self.first_byte_timeout = Some(limit);
+        self
+    }
+
+    /// How long nothing may come in the midst of an answer; the setting `http_timeout` unless said otherwise. An answer that
+    /// is slow and goes on takes as long as it takes.
+    pub fn idle_timeout(mut self, limit: Duration) -> RemoteOptions {
+        self.idle_timeout = Some(limit);
+        self
+    }
+
+    /// How long a call may take, with all that is tried again; there is no limit unless one is said here or with the call.
+    pub fn timeout(mut self, limit: Duration) -> RemoteOptions {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// How many requests in a row may fail without having brought anything; the setting `http_max_attempts` unless said
+    /// otherwise.
+    pub fn max_attempts(mut self, count: u32) -> RemoteOptions {
+        self.max_attempts = Some(count);
+        self
+    }
+
+    /// The longest first wait before a request is made again, and the longest of all; each may be twice as long as the one
+    /// before. 100 milliseconds and 10 seconds unless said otherwise. A server that names a time is given it.
+    pub fn backoff(mut self, first: Duration, longest: Duration) -> RemoteOptions {
+        self.backoff = Some((first, longest));
+        self
+    }
+
+    /// How many requests a call has under way at a time; 16 unless said otherwise. A call that says its
+    /// [`num_threads`](kvik_core::ReadOptions::num_threads) has no more than those.
+    pub fn concurrency(mut self, requests: usize) -> RemoteOptions {
+        self.concurrency = Some(requests);
+        self
+    }
+
+    /// The largest piece that one request asks for. Unless said otherwise it is the setting `task_size`, or less where a read
+    /// would be too few pieces for all requests.
+    pub fn part_size(mut self, size: ByteSize) -> RemoteOptions {
+        self.part_size = Some(size);
+        self
+    }
+
+    /// The longest object that is fetched as a whole and kept in memory where the server sends no ranges; 64 MiB unless said
+    /// otherwise.
+    pub fn whole_limit(mut self, size: ByteSize) -> RemoteOptions {
+        self.whole_limit = Some(size);
+        self
+    }
+
+    /// The settings of the handle. Without this each call follows [`Config::current`].
+    pub fn config(mut self, config: &Config) -> RemoteOptions {
+        self.config = Some(config.clone());
+        self
+    }
+
+    /// The pool whose workers put the bytes where they belong, in place of one that all remote handles share.
+    pub fn pool(mut self, pool: &ThreadPool) -> RemoteOptions {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Opens the object at `url`, and finds out its size by asking for its first 64 KiB, which are kept.
+    ///
+    /// # Errors
+    /// - `NotFound`, `PermissionDenied`, `Refused`: the server says so.
+    /// - `Unreachable`, `TimedOut`, `BadReply`: what was tried again and again, and failed the last time as well.
+    /// - `Untrusted`: the server does not prove itself.
+    /// - `RangeUnsupported`: the server sends no ranges, and the object is longer than
+    ///   [`whole_limit`](RemoteOptions::whole_limit).
+    /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value.
+    /// - `Unsupported`: the URL's scheme is none that is known, or the object is of a kind that this version does not read: S3
+    ///   but by presigned URLs, and WebHDFS.
+    pub fn open(&self, url: &str) -> Result<RemoteHandle> {
+        if let Some(error) = &self.wrong {
+            return Err(error.clone());
+        }
+        let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
+        let location = Location::parse_among(url, kinds)?;
+        let config = self.config.clone().unwrap_or_else(Config::current);
+        let place = Place::Url(location.to_string().into());
+        let object = self.find(&location, &config);
+        let object = object.map_err(|error| error.at(&place))?;
+        let manner = Manner {
+            timeout: self.timeout,
+            concurrency: self.concurrency,
+            part_size: self.part_size,
+            config: self.config.clone(),
+            pool: self.pool.clone(),
+        };
+        Ok(RemoteHandle::new(object, location.kind(), manner))
+    }
+
+    fn find(&self, location: &Location, config: &Config) -> Result<Object> {
+        let origin = self.origin(location, config)?;
+        if let Some(len) = self.len {
+            return Ok(Object::new(origin, len, Bytes::new(), None));
+        }
+        let whole = self.whole_limit.map_or(WHOLE, |size| size.bytes());
+        let limit = self.timeout;
+        let (origin, found) = runtime()?.wait_for(async move {
+            let open = opening::open(&origin, whole);
+            let found = match limit {
+                None => open.await,
+                Some(limit) => tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
+                    let why = format!("not open within {} s", limit.as_secs_f64());
+                    Err(Error::new(ErrorKind::TimedOut, Op::Open, why))
+                }),
+            };
+            (origin, found)
+        })?;
+        let found = found?;
+        Ok(Object::new(
+            origin,
+            found.len,
+            found.head,
+            Some(found.validator),
+        ))
+    }
+
+    fn origin(&self, location: &Location, config: &Config) -> Result<Origin> {
+        let endpoint: Box<dyn Endpoint> = match location.kind() {
+            Kind::Http => Box::new(HttpEndpoint::new(location, &self.headers)?),
+            Kind::S3Presigned => Box::new(PresignedEndpoint::new(location, &self.headers)?),
+            other => {
+                let why = format!(
+                    "objects of the kind {other} are not read by this version; a presigned URL of one is"
+                );
+                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
+            }
+        };
+        let silence = config.http_timeout()?;
+        let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
+        let attempts = match self.max_attempts {
+            Some(attempts) => attempts,
+            None => u32::try_from(config.http_max_attempts()?).unwrap_or(u32::MAX),
+        };
+        let statuses = match config.origin(Key::HttpStatusCodes) {
+            Who::Default => None,
+            _ => Some(config.http_status_codes()?),
+        };
+        let trust = match &self.ca_bundle {
+            Some(path) => Trust::in_file(path),
+            None => Trust::of(config)?,
+        };
+        let name: Arc<str> = location.to_string().into();
+        Ok(Origin {
+            endpoint,
+            secrets: location.secrets(),
+            client: ClientOptions {
+                trust,
+                connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
+            },
+            limits: Limits {
+                first_byte: self.first_byte_timeout.unwrap_or(silence),
+                idle: self.idle_timeout.unwrap_or(silence),
+            },
+            policy: Policy {
+                attempts,
+                first_wait,
+                longest_wait,
+                statuses,
+            },
+            most_requests: config.remote_io_max_concurrent_requests()?,
+            place: Place::Url(Arc::clone(&name)),
+            name,
+            moved: ArcSwapOption::empty(),
+            shared: PerProcess::new(),
+        })
+    }
+
+    fn authorize(self, value: &str) -> RemoteOptions {
+        let mut options = self;
+        options.headers.remove(AUTHORIZATION);
+        options.header(AUTHORIZATION.as_str(), value)
+    }
+}
+
+fn basic(name: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))
+}
+
+/// A header, whose value no text shows.
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
+    let wrong = |why: &'static str| Error::new(ErrorKind::Misuse, Op::Open, why);
+    let name = HeaderName::try_from(name).map_err(|_| wrong("the name of a header is none"))?;
+    if [RANGE, IF_MATCH, ACCEPT_ENCODING].contains(&name) {
+        return Err(wrong("a header was given that each request has to choose"));
+    }
+    let mut value =
+        HeaderValue::try_from(value).map_err(|_| wrong("the value of a header is none"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+const CONNECT: Duration = Duration::from_secs(10);
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+const WHOLE: u64 = 64 << 20;

@@ -1,0 +1,120 @@
+//! By what a server lets versions of an object be told apart. Pure.
+
+use std::fmt;
+
+use http::header::{ETAG, LAST_MODIFIED};
+use http::{HeaderMap, HeaderValue};
+
+/// What the server said of the version of an object when it was opened. All ranges of one handle come from that version, or
+/// the read fails with [`Changed`](kvik_core::ErrorKind::Changed).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validator {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+impl Validator {
+    /// What these headers say.
+    pub(crate) fn of(headers: &HeaderMap) -> Validator {
+        Validator {
+            etag: headers.get(ETAG).cloned(),
+            modified: headers.get(LAST_MODIFIED).cloned(),
+        }
+    }
+
+    /// The `ETag`, as it was sent.
+    #[must_use]
+    pub fn etag(&self) -> Option<&str> {
+        self.etag.as_ref().and_then(|value| value.to_str().ok())
+    }
+
+    /// The time of the last change, as it was sent.
+    #[must_use]
+    pub fn last_modified(&self) -> Option<&str> {
+        self.modified.as_ref().and_then(|value| value.to_str().ok())
+    }
+
+    /// Whether it says nothing: then only a change of the size shows.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.etag.is_none() && self.modified.is_none()
+    }
+
+    /// The tag that a server may be held to: a weak one says of ranges nothing that it would act on.
+    pub(crate) fn strong(&self) -> Option<&HeaderValue> {
+        self.etag
+            .as_ref()
+            .filter(|tag| tag.as_bytes().starts_with(b"\""))
+    }
+
+    /// Whether a reply with `other` is of the same version.
+    pub(crate) fn is_same(&self, other: &Validator) -> bool {
+        match (&self.etag, &other.etag) {
+            (Some(ours), Some(theirs)) => opaque(ours) == opaque(theirs),
+            (Some(_), None) => false,
+            (None, _) => match (&self.modified, &other.modified) {
+                (Some(ours), theirs) => Some(ours) == theirs.as_ref(),
+                (None, _) => true,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Validator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.etag(), self.last_modified()) {
+            (Some(etag), _) => write!(f, "ETag {etag}"),
+            (None, Some(modified)) => write!(f, "Last-Modified {modified}"),
+            (None, None) => f.write_str("none"),
+        }
+    }
+}
+
+/// A tag without the mark of weakness: a cache may add or drop it while the bytes stay.
+fn opaque(tag: &HeaderValue) -> &[u8] {
+    let bytes = tag.as_bytes();
+    bytes.strip_prefix(b"W/").unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validator(etag: &'static str, modified: &'static str) -> Validator {
+        let value = |text: &'static str| (!text.is_empty()).then(|| HeaderValue::from_static(text));
+        Validator {
+            etag: value(etag),
+            modified: value(modified),
+        }
+    }
+
+    #[test]
+    fn versions_are_told_apart_by_the_tag_else_by_the_time() {
+        let (old, new) = (
+            "Mon, 01 Jan 2024 00:00:00 GMT",
+            "Tue, 02 Jan 2024 00:00:00 GMT",
+        );
+        for (known, reply, same) in [
+            (("\"a\"", old), ("\"a\"", new), true),
+            (("\"a\"", old), ("\"b\"", old), false),
+            (("\"a\"", ""), ("", ""), false),
+            (("W/\"a\"", ""), ("W/\"a\"", ""), true),
+            (("W/\"a\"", ""), ("W/\"b\"", ""), false),
+            (("\"a\"", ""), ("W/\"a\"", ""), true),
+            (("", old), ("", old), true),
+            (("", old), ("", new), false),
+            (("", old), ("", ""), false),
+            (("", ""), ("\"a\"", new), true),
+        ] {
+            let (left, right) = (validator(known.0, known.1), validator(reply.0, reply.1));
+            assert_eq!(left.is_same(&right), same, "{known:?} {reply:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_strong_tag_is_asked_for() {
+        assert!(validator("\"a\"", "").strong().is_some());
+        assert!(validator("W/\"a\"", "").strong().is_none());
+        assert!(validator("", "").is_none());
+    }
+}

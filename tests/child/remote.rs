@@ -1,0 +1,30 @@
+//! Reading remote objects, in this process and in a child of it.
+
+use kvik::{ReadAtExt, RemoteHandle};
+use kvik_tests::os::forked;
+use kvik_tests::pattern::{assert_same, pattern};
+
+/// `remote-read URL`
+pub(crate) fn read(args: &[String]) {
+    let object = RemoteHandle::open(&args[0]).unwrap();
+    println!("{} bytes", object.read_to_end(0).unwrap().len());
+}
+
+/// `remote-forked URL`
+pub(crate) fn forks(args: &[String]) {
+    let object = RemoteHandle::open(&args[0]).unwrap();
+    let check = |object: &RemoteHandle| {
+        assert_same(&object.read_to_end(0).unwrap(), &pattern(1, 0, 100_000));
+        let pending = object.submit_read(vec![0; 20_000], 70_000);
+        assert_eq!(pending.wait().unwrap(), 20_000);
+        assert_same(&pending.into_buf(), &pattern(1, 70_000, 20_000));
+    };
+    check(&object);
+    forked(|| {
+        check(&object);
+        check(&RemoteHandle::open(&args[0]).unwrap());
+        drop(object.clone());
+    })
+    .succeeded();
+    check(&object);
+}

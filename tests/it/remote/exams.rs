@@ -1,0 +1,15 @@
+//! Remote objects sit the exam of every door.
+
+use kvik_tests::conformance::{Remote, exam_of_large_tasks, short_exam};
+
+#[test]
+fn remote_objects_pass() {
+    short_exam(&Remote::new(), 4);
+}
+
+/// Nothing of them is kept from when they were opened.
+#[test]
+fn remote_objects_of_known_size_pass() {
+    exam_of_large_tasks(&Remote::of_known_size());
+    short_exam(&Remote::of_known_size(), 20);
+}

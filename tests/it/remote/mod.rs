@@ -1,0 +1,9 @@
+//! Remote objects: the exam, and servers that are not as they should be.
+
+mod exams;
+mod opening;
+mod process;
+mod redirects;
+mod replies;
+mod silence;
+mod trust;
