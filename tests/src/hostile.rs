@@ -17,8 +17,9 @@
 mod asked;
 mod reply;
 
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -62,6 +63,8 @@ struct Shared {
     sent: AtomicU64,
     connections: AtomicU64,
     over: AtomicBool,
+    // By their number, so that they end with the server.
+    sockets: Mutex<HashMap<u64, TcpStream>>,
 }
 
 /// Makes a connection one by TLS, for instance.
@@ -105,6 +108,7 @@ impl Server {
             sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            sockets: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
@@ -113,9 +117,11 @@ impl Server {
                     return;
                 }
                 let serving = Arc::clone(&accepting);
-                serving.connections.fetch_add(1, Ordering::Relaxed);
+                let number = serving.connections.fetch_add(1, Ordering::Relaxed);
                 // What goes wrong with a connection the client sees.
-                thread::spawn(move || connection.and_then(|socket| serving.serve(socket)));
+                thread::spawn(move || {
+                    connection.and_then(|socket| serving.serve_numbered(number, socket))
+                });
             }
         });
         Server { address, shared }
@@ -157,12 +163,25 @@ impl Drop for Server {
         self.shared.over.store(true, Ordering::Relaxed);
         // So that it stops to listen; if nobody answers any more, it has.
         drop(TcpStream::connect(self.address));
+        for socket in self.shared.sockets.lock().unwrap().values() {
+            // One that has ended is what it is to be.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
     }
 }
 
 impl Shared {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+
+    fn serve_numbered(&self, number: u64, socket: TcpStream) -> io::Result<()> {
+        let kept = socket.try_clone()?;
+        self.sockets.lock().unwrap().insert(number, kept);
+        let outcome = self.serve(socket);
+        // Only with the last descriptor does a connection end.
+        self.sockets.lock().unwrap().remove(&number);
+        outcome
     }
 
     fn serve(&self, socket: TcpStream) -> io::Result<()> {

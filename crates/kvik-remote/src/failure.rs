@@ -50,6 +50,11 @@ impl Failure {
         Failure::passing(ErrorKind::BadReply, why)
     }
 
+    /// The body goes on where it was to end: what its head said of it is not true, and will not be the next time.
+    pub(crate) fn too_long() -> Failure {
+        Failure::final_(ErrorKind::BadReply, "the body is longer than it was to be")
+    }
+
     pub(crate) fn because(
         mut self,
         cause: impl std::error::Error + Send + Sync + 'static,

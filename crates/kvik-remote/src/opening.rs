@@ -81,7 +81,7 @@ async fn collect(
     while let Some(chunk) = answered.chunk().await? {
         if (bytes.len() + chunk.len()) as u64 > expected.unwrap_or(most) {
             return Err(match expected {
-                Some(_) => Failure::reply("the body is longer than it was to be"),
+                Some(_) => Failure::too_long(),
                 None => too_long(most),
             });
         }

@@ -193,10 +193,12 @@ impl Answered {
     }
 
     /// Takes the end of a body of which all that counts is here, so that its connection is good for another request. What
-    /// goes wrong now is no failure of this one.
-    pub(crate) async fn finish(mut self) {
-        let end = tokio::time::timeout(PARTING, self.body.chunk());
-        drop(end.await);
+    /// goes wrong now is no failure of this one, but for a body that does not end.
+    pub(crate) async fn finish(mut self) -> Result<(), Failure> {
+        match tokio::time::timeout(PARTING, self.body.chunk()).await {
+            Ok(Ok(Some(more))) if !more.is_empty() => Err(Failure::too_long()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -91,14 +91,14 @@ async fn attempt(
         };
         let count = chunk.len() as u64;
         if count > promised - *at {
-            return Err(Failure::reply("the body is longer than it was to be"));
+            return Err(Failure::too_long());
         }
         if !sink.take(chunk).await {
             return Err(Failure::final_(ErrorKind::Cancelled, "nobody wants more"));
         }
         *at += count;
     }
-    answered.finish().await;
+    answered.finish().await?;
     match promised < end {
         false => Ok(()),
         true => Err(Failure::reply("the server sent only a part of the range")),
