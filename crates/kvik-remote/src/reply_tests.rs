@@ -1,3 +1,5 @@
+//! Answers right and wrong, and what is made of them.
+
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
