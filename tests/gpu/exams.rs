@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvik::{ByteSize, DirectIo, EngineKind, EnginePreference, Layer};
-use kvik_tests::conformance::{DeviceFiles, short_exam};
+use kvik_tests::conformance::{DeviceFiles, Remote, short_exam};
 use kvik_tests::gpu::Kind;
 use kvik_tests::need;
 
@@ -60,6 +60,15 @@ fn files_through_slabs_of_a_few_pages_pass_for_memory_of_a_pool() {
             .with_settings(slabs(3 * 4096 + 1))
             .with_memory(Kind::Pool)
     });
+}
+
+/// Nothing of them is kept from when they were opened, so that all of it comes by slabs.
+#[test]
+fn remote_objects_pass() {
+    let door = Remote::of_known_size().to_device(need::gpu());
+    short_exam(&door, 30);
+    drop(door);
+    assert_eq!(kvik::pinned_memory().lent, 0);
 }
 
 #[test]

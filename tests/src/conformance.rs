@@ -27,6 +27,7 @@
 
 mod device_files;
 mod files;
+mod on_device;
 mod ranges;
 mod remote;
 

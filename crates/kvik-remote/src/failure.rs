@@ -37,6 +37,11 @@ impl Failure {
         }
     }
 
+    /// An error of somebody who knows nothing of requests.
+    pub(crate) fn of(error: Error) -> Failure {
+        Failure::final_(error.kind(), error.to_string())
+    }
+
     /// One that may pass.
     pub(crate) fn passing(kind: ErrorKind, why: impl Into<String>) -> Failure {
         Failure {

@@ -11,6 +11,7 @@ use kvik_core::{
 };
 
 use crate::fetch::Fetch;
+use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
 use crate::validator::Validator;
@@ -37,6 +38,7 @@ pub struct RemoteHandle(Arc<Opened>);
 
 struct Opened {
     object: Arc<Object>,
+    kind: Kind,
     manner: Manner,
 }
 
@@ -73,6 +75,12 @@ impl RemoteHandle {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// By which protocol it is read.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.kind
     }
 
     /// What the server said of its version; `None` if nothing was asked of it yet, since the caller said the size.
@@ -169,15 +177,16 @@ impl RemoteHandle {
         self.call(len, options)?.read_ranges(pieces, gap)
     }
 
-    pub(crate) fn new(object: Object, manner: Manner) -> RemoteHandle {
+    pub(crate) fn new(object: Object, kind: Kind, manner: Manner) -> RemoteHandle {
         RemoteHandle(Arc::new(Opened {
             object: Arc::new(object),
+            kind,
             manner,
         }))
     }
 
     fn call(&self, len: u64, options: &ReadOptions) -> Result<Call> {
-        let Opened { object, manner } = &*self.0;
+        let Opened { object, manner, .. } = &*self.0;
         let wishes = Wishes::from(options);
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let requests = match (wishes.num_threads, manner.concurrency) {

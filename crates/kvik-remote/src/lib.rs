@@ -35,7 +35,6 @@
 mod handle;
 mod options;
 mod validator;
-mod web;
 
 mod object;
 mod opening;

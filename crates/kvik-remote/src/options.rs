@@ -14,14 +14,15 @@ use kvik_config::{ByteSize, Config, Key, Origin as Who};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
+use crate::endpoint::{Endpoint, HttpEndpoint, PresignedEndpoint};
 use crate::handle::{Manner, RemoteHandle};
+use crate::location::{Kind, Location};
 use crate::object::Object;
 use crate::opening;
 use crate::origin::{Limits, Origin};
 use crate::retry::Policy;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, runtime};
-use crate::web;
 
 /// How a remote object is opened and read. What is not said here the settings say, and their defaults.
 ///
@@ -37,6 +38,7 @@ use crate::web;
 #[derive(Clone, Debug, Default)]
 #[must_use = "nothing is opened before `open` is called"]
 pub struct RemoteOptions {
+    kinds: Option<Vec<Kind>>,
     len: Option<u64>,
     headers: HeaderMap,
     wrong: Option<Error>,
@@ -58,6 +60,13 @@ impl RemoteOptions {
     /// Options that want nothing special.
     pub fn new() -> RemoteOptions {
         RemoteOptions::default()
+    }
+
+    /// The kinds of object that a URL may be, in the order in which it is tried for them; [`Kind::ALL`] unless said
+    /// otherwise. With a single one, it is that or an error.
+    pub fn kinds(mut self, kinds: &[Kind]) -> RemoteOptions {
+        self.kinds = Some(kinds.to_owned());
+        self
     }
 
     /// The size in bytes, as the caller knows it: nothing is asked when the object is opened. A server that says another one
@@ -174,16 +183,19 @@ impl RemoteOptions {
     /// - `Untrusted`: the server does not prove itself.
     /// - `RangeUnsupported`: the server sends no ranges, and the object is longer than
     ///   [`whole_limit`](RemoteOptions::whole_limit).
-    /// - `Misuse`: the URL is none, or an option makes no sense; `Unsupported`: its scheme is neither `http` nor `https`;
-    ///   `Config`: a setting has a bad value.
+    /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value.
+    /// - `Unsupported`: the URL's scheme is none that is known, or the object is of a kind that this version does not read: S3
+    ///   but by presigned URLs, and WebHDFS.
     pub fn open(&self, url: &str) -> Result<RemoteHandle> {
         if let Some(error) = &self.wrong {
             return Err(error.clone());
         }
-        let web = web::read(url)?;
+        let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
+        let location = Location::parse_among(url, kinds)?;
         let config = self.config.clone().unwrap_or_else(Config::current);
-        let place = Place::Url(Arc::from(web.shown.as_str()));
-        let object = self.find(web, &config).map_err(|error| error.at(&place))?;
+        let place = Place::Url(location.to_string().into());
+        let object = self.find(&location, &config);
+        let object = object.map_err(|error| error.at(&place))?;
         let manner = Manner {
             timeout: self.timeout,
             concurrency: self.concurrency,
@@ -191,11 +203,11 @@ impl RemoteOptions {
             config: self.config.clone(),
             pool: self.pool.clone(),
         };
-        Ok(RemoteHandle::new(object, manner))
+        Ok(RemoteHandle::new(object, location.kind(), manner))
     }
 
-    fn find(&self, web: web::Web, config: &Config) -> Result<Object> {
-        let origin = self.origin(web, config)?;
+    fn find(&self, location: &Location, config: &Config) -> Result<Object> {
+        let origin = self.origin(location, config)?;
         if let Some(len) = self.len {
             return Ok(Object::new(origin, len, Bytes::new(), None));
         }
@@ -221,12 +233,17 @@ impl RemoteOptions {
         ))
     }
 
-    fn origin(&self, web: web::Web, config: &Config) -> Result<Origin> {
-        let mut headers = self.headers.clone();
-        if let Some((name, password)) = &web.user {
-            let (name, value) = header(AUTHORIZATION.as_str(), &basic(name, password))?;
-            headers.entry(name).or_insert(value);
-        }
+    fn origin(&self, location: &Location, config: &Config) -> Result<Origin> {
+        let endpoint: Box<dyn Endpoint> = match location.kind() {
+            Kind::Http => Box::new(HttpEndpoint::new(location, &self.headers)?),
+            Kind::S3Presigned => Box::new(PresignedEndpoint::new(location, &self.headers)?),
+            other => {
+                let why = format!(
+                    "objects of the kind {other} are not read by this version; a presigned URL of one is"
+                );
+                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
+            }
+        };
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -241,10 +258,10 @@ impl RemoteOptions {
             Some(path) => Trust::in_file(path),
             None => Trust::of(config)?,
         };
-        let name: Arc<str> = web.shown.into();
+        let name: Arc<str> = location.to_string().into();
         Ok(Origin {
-            url: web.url,
-            headers,
+            endpoint,
+            secrets: location.secrets(),
             client: ClientOptions {
                 trust,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),

@@ -7,26 +7,30 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, IF_MATCH, RANGE, USER_AGENT};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
 use kvik_stats::names;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
+use crate::cause::Cause;
+use crate::endpoint::{Ask, Endpoint, Moment};
 use crate::failure::Failure;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport};
+use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
 use crate::validator::Validator;
 
 /// How to ask for an object. All clones of a handle share it.
 pub(crate) struct Origin {
-    pub(crate) url: Url,
-    /// Meant for the origin of `url` alone: whatever the caller sends along may be a secret.
-    pub(crate) headers: HeaderMap,
+    /// Makes the requests. Their headers are meant for the origin of their URL alone: whatever the caller sends along may
+    /// be a secret.
+    pub(crate) endpoint: Box<dyn Endpoint>,
+    /// What no text may show, even where a server says it.
+    pub(crate) secrets: Vec<String>,
     pub(crate) client: ClientOptions,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
@@ -79,7 +83,7 @@ impl Origin {
                 budget: Budget::new(),
             })
         });
-        made.map_err(|error| Failure::final_(ErrorKind::Internal, error.to_string()))
+        made.map_err(Failure::of)
     }
 
     /// Asks for the bytes of `range`, or for all there are.
@@ -93,10 +97,11 @@ impl Origin {
         let permit = permit.map_err(|_| Failure::final_(ErrorKind::Internal, "nobody asks"))?;
         let moved = self.moved.load_full();
         let mut remembered = moved.is_some();
-        let mut url = moved.map_or_else(|| self.url.clone(), |moved| Url::clone(&moved));
+        let first = self.request(range, known)?;
+        let mut url = moved.map_or_else(|| first.url.clone(), |moved| Url::clone(&moved));
         let mut hops = 0;
         loop {
-            let reply = self.send(shared, &url, range, known).await?;
+            let reply = self.send(shared, first.to(&url)).await?;
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
                 hops += 1;
                 if hops > redirect::MOST {
@@ -112,17 +117,11 @@ impl Origin {
             if remembered && matches!(status, 401 | 403 | 404 | 410) {
                 self.moved.store(None);
                 (remembered, hops) = (false, 0);
-                url = self.url.clone();
+                url = first.url.clone();
                 continue;
             }
             if status >= 400 && !matches!(status, 412 | 416) {
-                let now = SystemTime::now();
-                return Err(reply::refusal(
-                    reply.status,
-                    &reply.headers,
-                    &self.policy,
-                    now,
-                ));
+                return Err(self.refusal(reply).await);
             }
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
@@ -141,38 +140,70 @@ impl Origin {
         }
     }
 
-    async fn send(
-        &self,
-        shared: &Shared,
-        url: &Url,
-        range: Option<&Range<u64>>,
-        known: Known<'_>,
-    ) -> Result<Reply, Failure> {
-        let mut headers = match redirect::is_same_origin(&self.url, url) {
-            true => self.headers.clone(),
-            false => HeaderMap::new(),
+    /// The request, as it goes out to where the object is known to be.
+    fn request(&self, range: Option<&Range<u64>>, known: Known<'_>) -> Result<Request, Failure> {
+        let ask = match range {
+            Some(range) => Ask::Range(range.clone()),
+            None => Ask::Whole,
         };
+        let made = self
+            .endpoint
+            .request(&ask, &Moment::at(SystemTime::now()))
+            .and_then(|request| Ok((request.to_url()?, request.headers)));
+        let (url, mut headers) = made.map_err(Failure::of)?;
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers
             .entry(USER_AGENT)
             .or_insert(HeaderValue::from_static(AGENT));
-        if let Some(range) = range {
-            let value = format!("bytes={}-{}", range.start, range.end - 1);
-            let value = HeaderValue::try_from(value).expect("digits and a dash are a header value");
-            headers.insert(RANGE, value);
-        }
         if let Some(tag) = known.validator.and_then(Validator::strong) {
             headers.insert(IF_MATCH, tag.clone());
         }
+        Ok(Request { url, headers })
+    }
+
+    async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         names::HTTP_REQUESTS.increment();
-        let request = Request {
-            url: url.clone(),
-            headers,
-        };
         let limit = self.limits.first_byte;
         match tokio::time::timeout(limit, shared.transport.send(request)).await {
             Ok(reply) => reply,
             Err(_) => Err(silence(limit)),
+        }
+    }
+
+    /// What an answer that says that something is wrong means, with the reason that its body gives.
+    async fn refusal(&self, mut reply: Reply) -> Failure {
+        let now = SystemTime::now();
+        let mut failure = reply::refusal(reply.status, &reply.headers, &self.policy, now);
+        let kind = reply.headers.get(CONTENT_TYPE);
+        if kind.is_none_or(|kind| !kind.as_bytes().ends_with(b"xml")) {
+            return failure;
+        }
+        let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
+        let cause = Cause::of_s3(&body, &self.secrets).or_headers(&reply.headers, &self.secrets);
+        if !cause.is_empty() {
+            failure.why = format!("{}: {cause}", failure.why);
+            failure.kind = cause.kind(reply.status.as_u16());
+        }
+        failure
+    }
+}
+
+impl Request {
+    /// The same to another place: what is meant for its own origin stays behind if that is another one.
+    fn to(&self, url: &Url) -> Request {
+        let mut headers = self.headers.clone();
+        if !redirect::is_same_origin(&self.url, url) {
+            headers.clear();
+            for name in [ACCEPT_ENCODING, IF_MATCH, RANGE] {
+                if let Some(value) = self.headers.get(&name) {
+                    headers.insert(name, value.clone());
+                }
+            }
+            headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        }
+        Request {
+            url: url.clone(),
+            headers,
         }
     }
 }
@@ -207,6 +238,9 @@ fn silence(limit: Duration) -> Failure {
     Failure::passing(ErrorKind::TimedOut, why)
 }
 
+// Beyond this nobody explains a refusal, and the reason is not waited for longer than this.
+const LONGEST_REASON: usize = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(1);
 const AGENT: &str = concat!("kvik/", env!("CARGO_PKG_VERSION"));
 // What ends a body comes with its last bytes as a rule; a new connection costs no more than this.
 const PARTING: Duration = Duration::from_millis(20);

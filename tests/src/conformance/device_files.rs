@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kvik::{
-    DeviceBuffer, EnginePreference, FileHandle, Layer, Pending, ReadAt, ReadPiece, Target,
-    WritePiece,
-};
+use kvik::{EnginePreference, FileHandle, Layer, ReadAt, WritePiece};
 
 use super::files::file;
+use super::on_device::{Flying, OnDevice};
 use super::{Door, InFlight, Opened, Setting, Writer};
-use crate::gpu::{Gpu, Kind, Memory};
-use crate::pattern::{UNTOUCHED, assert_all};
+use crate::gpu::{Gpu, Kind};
 
 /// Files in a folder. What is read lands on a device, at places that no alignment suits, and is fetched from there with the
 /// driver's own calls; what is written lies there.
@@ -66,12 +63,12 @@ impl Door for DeviceFiles {
             .engine(self.engine)
             .open_with(&path, &config)
             .unwrap();
-        Box::new(OpenFile {
+        let device = OnDevice {
             gpu: Arc::clone(&self.gpu),
             kind: self.kind,
             handle,
-            path,
-        })
+        };
+        Box::new(OpenFile { device, path })
     }
 
     fn writes(&self) -> bool {
@@ -80,94 +77,17 @@ impl Door for DeviceFiles {
 }
 
 struct OpenFile {
-    gpu: Arc<Gpu>,
-    kind: Kind,
-    handle: FileHandle,
+    device: OnDevice<FileHandle>,
     path: tempfile::TempPath,
-}
-
-impl OpenFile {
-    /// Memory for pieces of these lengths, and where they lie in it: each a few bytes behind the one before.
-    fn room(&self, lengths: impl Iterator<Item = usize>) -> (Memory, Vec<std::ops::Range<usize>>) {
-        let mut end = 0;
-        let place = |len: usize| {
-            let start = end + GAP;
-            end = start + len;
-            start..end
-        };
-        let places: Vec<_> = lengths.map(place).collect();
-        let mut memory = Memory::new(&self.gpu, 0, self.kind, end + GAP);
-        memory.set(UNTOUCHED);
-        (memory, places)
-    }
-
-    fn holding(&self, bytes: &[u8]) -> DeviceBuffer {
-        let mut buffer = DeviceBuffer::new(0, bytes.len()).unwrap();
-        buffer.copy_from_host(bytes).unwrap();
-        buffer
-    }
-}
-
-impl ReadAt for OpenFile {
-    fn read_at(&self, target: Target<'_>, offset: u64) -> kvik::Result<usize> {
-        let counts =
-            self.read_ranges(&mut [ReadPiece::new(offset, target)], |memory, places| {
-                let [place] = places else { panic!("one piece") };
-                let count = self.handle.read_at(memory.target(place.clone()), offset)?;
-                Ok(vec![count])
-            })?;
-        Ok(counts[0])
-    }
-
-    fn len(&self) -> kvik::Result<u64> {
-        self.handle.len()
-    }
-
-    fn read_ranges(&self, pieces: &mut [ReadPiece<'_>]) -> kvik::Result<Vec<usize>> {
-        let offsets: Vec<_> = pieces.iter().map(ReadPiece::offset).collect();
-        self.read_ranges(pieces, |memory, places| {
-            let targets = memory.targets(places);
-            let mut pieces: Vec<_> = offsets
-                .iter()
-                .zip(targets)
-                .map(|(offset, target)| ReadPiece::new(*offset, target))
-                .collect();
-            self.handle.read_ranges(&mut pieces)
-        })
-    }
-}
-
-impl OpenFile {
-    /// Has `read` fill places on the device, looks that nothing else was touched there, and hands on what came.
-    fn read_ranges(
-        &self,
-        pieces: &mut [ReadPiece<'_>],
-        read: impl FnOnce(&mut Memory, &[std::ops::Range<usize>]) -> kvik::Result<Vec<usize>>,
-    ) -> kvik::Result<Vec<usize>> {
-        let (mut memory, places) = self.room(pieces.iter().map(ReadPiece::len));
-        let counts = read(&mut memory, &places)?;
-        let bytes = memory.bytes();
-        let mut end = 0;
-        for ((piece, place), count) in pieces.iter_mut().zip(&places).zip(&counts) {
-            assert_all(&bytes[end..place.start], UNTOUCHED);
-            end = place.start + count;
-            let mut target = piece.target();
-            let mut window = target.window().expect("the exam reads into its own memory");
-            window.put(&bytes[place.start..end]);
-        }
-        assert_all(&bytes[end..], UNTOUCHED);
-        Ok(counts)
-    }
 }
 
 impl Opened for OpenFile {
     fn reader(&self) -> &dyn ReadAt {
-        self
+        &self.device
     }
 
     fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
-        let pending = self.handle.submit_read(self.holding(&buffer), offset);
-        Box::new(OnDevice(pending))
+        self.device.submit(&buffer, offset)
     }
 
     fn writer(&self) -> Option<&dyn Writer> {
@@ -177,15 +97,16 @@ impl Opened for OpenFile {
 
 impl Writer for OpenFile {
     fn write_at(&self, source: &[u8], offset: u64) -> kvik::Result<usize> {
-        let (mut memory, places) = self.room([source.len()].into_iter());
+        let (mut memory, places) = self.device.room([source.len()].into_iter());
         memory.put(places[0].start, source);
         let source = memory.source(places[0].clone());
-        self.handle.write_at(source, offset)
+        self.device.handle.write_at(source, offset)
     }
 
     fn write_ranges(&self, pieces: &[WritePiece<'_>]) -> kvik::Result<usize> {
         let bytes = |piece: &WritePiece<'_>| piece.source().bytes().unwrap().to_vec();
-        let (mut memory, places) = self.room(pieces.iter().map(|piece| piece.source().len()));
+        let lengths = pieces.iter().map(|piece| piece.source().len());
+        let (mut memory, places) = self.device.room(lengths);
         for (piece, place) in pieces.iter().zip(&places) {
             memory.put(place.start, &bytes(piece));
         }
@@ -194,37 +115,19 @@ impl Writer for OpenFile {
             .zip(places)
             .map(|(piece, place)| WritePiece::new(piece.offset(), memory.source(place)))
             .collect();
-        self.handle.write_ranges(&pieces)
+        self.device.handle.write_ranges(&pieces)
     }
 
     fn submit_write(&self, source: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
-        let pending = self.handle.submit_write(self.holding(&source), offset);
-        Box::new(OnDevice(pending))
+        let source = self.device.holding(&source);
+        Box::new(Flying(self.device.handle.submit_write(source, offset)))
     }
 
     fn set_len(&self, len: u64) -> kvik::Result<()> {
-        self.handle.set_len(len)
+        self.device.handle.set_len(len)
     }
 
     fn stored(&self) -> Vec<u8> {
         std::fs::read(&self.path).unwrap()
     }
 }
-
-struct OnDevice(Pending<DeviceBuffer>);
-
-impl InFlight for OnDevice {
-    fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    fn finish(self: Box<Self>) -> (kvik::Result<usize>, Vec<u8>) {
-        let (outcome, buffer) = self.0.finish();
-        let mut bytes = vec![0; buffer.len()];
-        buffer.copy_to_host(&mut bytes).unwrap();
-        (outcome, bytes)
-    }
-}
-
-// Odd, so that each place has another alignment than the one before.
-const GAP: usize = 33;

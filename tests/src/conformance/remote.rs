@@ -1,4 +1,4 @@
-//! The doors of remote objects: over HTTP, into memory of the host.
+//! The doors of remote objects: over HTTP, into memory of the host or of a device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use kvik::{ReadAt, RemoteHandle};
 
+use super::on_device::OnDevice;
 use super::{Door, InFlight, Opened, Setting};
+use crate::gpu::{Gpu, Kind};
 use crate::hostile::{Reply, Server};
 
 /// Objects of a server that is right.
@@ -14,11 +16,12 @@ use crate::hostile::{Reply, Server};
 pub struct Remote {
     shelf: Arc<Shelf>,
     size_known: bool,
+    device: Option<Arc<Gpu>>,
 }
 
 /// Objects by their path, and the server that has them.
 #[derive(Debug)]
-pub(super) struct Shelf {
+struct Shelf {
     objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>>,
     next: AtomicUsize,
     server: Server,
@@ -31,6 +34,16 @@ impl Remote {
         Remote {
             shelf: Shelf::new(),
             size_known: false,
+            device: None,
+        }
+    }
+
+    /// The same with what is read landing on a device.
+    #[must_use]
+    pub fn to_device(self, gpu: Gpu) -> Remote {
+        Remote {
+            device: Some(Arc::new(gpu)),
+            ..self
         }
     }
 
@@ -51,7 +64,7 @@ impl Default for Remote {
 }
 
 impl Shelf {
-    pub(super) fn new() -> Arc<Shelf> {
+    fn new() -> Arc<Shelf> {
         let objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>> = Arc::default();
         let served = Arc::clone(&objects);
         let server = Server::start(move |asked| {
@@ -69,7 +82,7 @@ impl Shelf {
     }
 
     /// Puts an object there, and opens it.
-    pub(super) fn open(&self, bytes: &[u8], setting: &Setting, size_known: bool) -> Placed {
+    fn open(&self, bytes: &[u8], setting: &Setting, size_known: bool) -> Placed {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         let path = format!("/{name}");
         let object = Arc::new(bytes.to_owned());
@@ -81,44 +94,71 @@ impl Shelf {
         let handle = options.open(&self.server.url(&name)).unwrap();
         Placed { handle, path }
     }
-
-    pub(super) fn take_away(&self, placed: &Placed) {
-        self.objects.lock().unwrap().remove(&placed.path);
-    }
 }
 
 /// An object that is there, opened.
-pub(super) struct Placed {
-    pub(super) handle: RemoteHandle,
+struct Placed {
+    handle: RemoteHandle,
     path: String,
 }
 
 impl Door for Remote {
     fn open(&self, bytes: &[u8], setting: &Setting) -> Box<dyn Opened> {
-        Box::new(OpenObject {
-            placed: self.shelf.open(bytes, setting, self.size_known),
-            shelf: Arc::clone(&self.shelf),
-        })
+        let Placed { handle, path } = self.shelf.open(bytes, setting, self.size_known);
+        let shelf = Arc::clone(&self.shelf);
+        let _taken = TakenAway { shelf, path };
+        match &self.device {
+            None => Box::new(OpenObject { handle, _taken }),
+            Some(gpu) => Box::new(OpenOnDevice {
+                device: OnDevice {
+                    gpu: Arc::clone(gpu),
+                    kind: Kind::Plain,
+                    handle,
+                },
+                _taken,
+            }),
+        }
     }
 }
 
 struct OpenObject {
-    placed: Placed,
+    handle: RemoteHandle,
+    _taken: TakenAway,
+}
+
+struct OpenOnDevice {
+    device: OnDevice<RemoteHandle>,
+    _taken: TakenAway,
+}
+
+impl Opened for OpenOnDevice {
+    fn reader(&self) -> &dyn ReadAt {
+        &self.device
+    }
+
+    fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
+        self.device.submit(&buffer, offset)
+    }
+}
+
+/// Takes an object away when nobody reads it any more.
+struct TakenAway {
     shelf: Arc<Shelf>,
+    path: String,
 }
 
 impl Opened for OpenObject {
     fn reader(&self) -> &dyn ReadAt {
-        &self.placed.handle
+        &self.handle
     }
 
     fn submit_read(&self, buffer: Vec<u8>, offset: u64) -> Box<dyn InFlight> {
-        Box::new(self.placed.handle.submit_read(buffer, offset))
+        Box::new(self.handle.submit_read(buffer, offset))
     }
 }
 
-impl Drop for OpenObject {
+impl Drop for TakenAway {
     fn drop(&mut self) {
-        self.shelf.take_away(&self.placed);
+        self.shelf.objects.lock().unwrap().remove(&self.path);
     }
 }

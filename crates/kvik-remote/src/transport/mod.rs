@@ -5,6 +5,7 @@ mod runtime;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -25,6 +26,23 @@ pub(crate) trait Transport: Send + Sync {
 pub(crate) trait Body: Send {
     /// The next bytes; `None` at the end that the server has marked as such.
     fn chunk(&mut self) -> Soon<'_, Result<Option<Bytes>, Failure>>;
+}
+
+/// As much of a body as comes in time, and no more than `most` bytes.
+pub(crate) async fn body_within(body: &mut dyn Body, most: usize, time: Duration) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let all = async {
+        while let Ok(Some(chunk)) = body.chunk().await {
+            let room = most - bytes.len();
+            bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if bytes.len() == most {
+                break;
+            }
+        }
+    };
+    // What has come by then will do.
+    let _ = tokio::time::timeout(time, all).await;
+    bytes
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
