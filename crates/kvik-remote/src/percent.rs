@@ -18,11 +18,11 @@ pub(crate) fn encode_rest(text: &str) -> String {
     encode_around_triplets(text, |byte| is_unreserved(byte) || byte == b'/')
 }
 
-/// A part of a URL that is sent as it is: only what may not stand in a URL at all is encoded, spaces and letters beyond
-/// ASCII for instance. What the text has of `%` stays.
+/// A path or query of a URL that is sent as it is: only what may not stand there at all is encoded, spaces, letters beyond
+/// ASCII and `#` for instance. What the text has of `%` stays.
 pub(crate) fn encode_illegal(text: &str) -> String {
     encode(text.as_bytes(), |byte| {
-        byte == b'%' || is_unreserved(byte) || b":/?#[]@!$&'()*+,;=".contains(&byte)
+        byte == b'%' || is_unreserved(byte) || b":/?[]@!$&'()*+,;=".contains(&byte)
     })
 }
 
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(encode_component(b"a/b c@"), "a%2Fb%20c%40");
         assert_eq!(encode_rest(typed), "a%20b/%C3%BC%2B%2F%25zz%3F%23%3D~");
         assert_eq!(
-            encode_illegal("a b/ü+%2F%zz=\"\\{}|^`<>[]'"),
-            "a%20b/%C3%BC+%2F%zz=%22%5C%7B%7D%7C%5E%60%3C%3E[]'"
+            encode_illegal("a b/ü+%2F%zz#=\"\\{}|^`<>[]'"),
+            "a%20b/%C3%BC+%2F%zz%23=%22%5C%7B%7D%7C%5E%60%3C%3E[]'"
         );
         assert_eq!(canonical_path("/a=b+%c3%bc%7E"), "/a%3Db%2B%C3%BC~");
         assert_eq!(decode("%41%4"), b"A%4");

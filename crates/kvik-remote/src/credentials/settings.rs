@@ -1,18 +1,32 @@
 //! What else the environment and the profile say about S3: region, endpoint, certificates. Pure.
 
 use std::ffi::OsString;
+use std::fmt;
 
 use kvik_core::Result;
 
 use super::{Profile, environment};
+use crate::redact;
 
 /// A value, and who said it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Its `Debug` hides a value that may name a user.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Said {
     /// What was said.
     pub value: String,
     /// A variable or a profile, for people to read.
     pub origin: String,
+}
+
+impl fmt::Debug for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = if self.value.contains('@') {
+            redact::HIDDEN
+        } else {
+            &self.value
+        };
+        write!(f, "{shown} by {}", self.origin)
+    }
 }
 
 /// What holds for S3 where the caller says nothing. The environment comes before the profile, as AWS's own tools have it.
@@ -130,5 +144,10 @@ mod tests {
             ("AWS_ENDPOINT_URL", "a"),
         ]);
         check(settings.endpoint_url, None);
+        let settings = read(&[("AWS_ENDPOINT_URL", "http://u:hunter22@h")]);
+        assert!(
+            !format!("{settings:?}").contains("hunter22"),
+            "{settings:?}"
+        );
     }
 }

@@ -7,7 +7,9 @@ use http::{HeaderMap, HeaderValue, Method};
 use kvik_core::{Error, ErrorKind, Op, Result};
 
 use super::{Ask, Endpoint, Moment, Request, ask_for, given, other_kind};
-use crate::location::{Found, Kind, Location, Object, Style, WebUrl, is_aws_host, read_endpoint};
+use crate::location::{
+    Found, Kind, Location, Object, Site, Style, WebUrl, is_aws_host, read_endpoint,
+};
 use crate::sign::sign;
 
 /// Where the bucket stands in a request to an endpoint.
@@ -133,7 +135,7 @@ impl S3Endpoint {
     /// The region that a signature at this moment is for: as a server said, else as the caller said, else as the host says,
     /// else as the settings say.
     fn region<'a>(&'a self, moment: &Moment<'a>) -> Option<&'a str> {
-        let of_host = self.object.site().and_then(|site| site.region());
+        let of_host = self.object.site().and_then(Site::region);
         moment
             .region
             .or(self.region.as_deref())
@@ -173,7 +175,8 @@ impl Endpoint for S3Endpoint {
         let mut request = Request::new(method, self.url(moment).to_send());
         request.headers = self.headers.clone();
         if let Some(keys) = moment.keys.filter(|_| self.signs) {
-            let region = self.region(moment).unwrap_or(FIRST_REGION);
+            let first = || self.object.site().map_or(FIRST_REGION, Site::first_region);
+            let region = self.region(moment).unwrap_or_else(first);
             sign(&mut request, keys, region, moment.now)?;
         }
         // After the signature, which is to serve other ranges too.

@@ -167,6 +167,8 @@ fn a_host_in_the_url_stays_until_a_server_says_otherwise() {
         ..setting
     };
     check(url, argument, None, url, "ca-west-1");
+    let china = "https://s3.amazonaws.com.cn/b/k";
+    check(china, S3Options::default(), None, china, "cn-north-1");
     let global = "https://s3.amazonaws.com/b/k";
     let default = S3Options {
         default_region: Some("us-west-2".to_owned()),

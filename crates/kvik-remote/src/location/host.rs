@@ -60,6 +60,14 @@ pub(super) fn suffix_of(region: &str) -> &'static str {
     }
 }
 
+/// The region of the host of all regions of one part of AWS.
+pub(super) fn first_region(suffix: &str) -> &'static str {
+    match suffix == CHINA {
+        true => "cn-north-1",
+        false => "us-east-1",
+    }
+}
+
 /// Names of one label: the service of all regions, and the old ones that have the region within.
 fn region_within(label: &str) -> Option<(&'static str, Option<&str>)> {
     match label {

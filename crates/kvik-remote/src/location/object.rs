@@ -165,6 +165,11 @@ impl Site {
         self.region.as_deref()
     }
 
+    /// The region of a host that names none, until the server says which one the bucket is in.
+    pub(crate) fn first_region(&self) -> &'static str {
+        host::first_region(self.suffix)
+    }
+
     /// The URL as given; for another region than its host names, at the same service of that region, where it has one.
     pub(crate) fn url_in(&self, bucket: &str, region: Option<&str>) -> WebUrl {
         let Some(region) = region.filter(|region| self.region() != Some(*region)) else {

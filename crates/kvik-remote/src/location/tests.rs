@@ -69,6 +69,12 @@ fn every_shape_of_an_s3_url_names_bucket_key_and_region() {
     );
     check_object("s3://b/k", "b", "k", None);
     check_object("S3://b/a b#%2F%?versionId=7", "b", "a%20b%23%2F%25", None);
+    let version = check(
+        "s3://b/k?versionId=a#b",
+        Kind::S3,
+        "s3://b/k?versionId=a%23b",
+    );
+    assert_eq!(version.key().as_deref(), Some(&b"k"[..]));
     check_object(
         "https://b.s3.dualstack.cn-north-1.amazonaws.com.cn/k",
         "b",
