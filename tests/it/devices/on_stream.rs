@@ -384,3 +384,30 @@ fn a_driver_whose_streams_cannot_wait_for_words_is_unsupported() {
     fake.succeed();
     assert_at_rest(&fake);
 }
+
+/// Pinned memory dies with the context that it was pinned in, and a copy from what is not pinned is made at the call.
+#[test]
+fn a_context_that_is_destroyed_takes_no_memory_from_transfers_on_streams_of_another() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 2, 1 << 20, 16_384);
+    let mine = OwnContext::new(&gpu, 0);
+    let buffer = mine.within(|| DeviceBuffer::on_current(LEN)).unwrap();
+    let read = mine.within(|| handle.read_on_stream(buffer, 0, RawStream::DEFAULT));
+    assert_eq!(read.unwrap().check().unwrap(), LEN);
+    assert!(pinned_memory().kept > 0);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 2 * LEN);
+    memory.set(UNTOUCHED);
+    let held = stream.hold();
+    let first = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    drop(mine);
+    let second = stream.read(&handle, &mut memory, LEN..2 * LEN, 0).unwrap();
+    drop(held);
+    assert_eq!(first.check().unwrap(), LEN);
+    assert_eq!(second.check().unwrap(), LEN);
+    assert_same(&memory.bytes()[..LEN], &pattern(1, 0, LEN));
+    assert_same(&memory.bytes()[LEN..], &pattern(1, 0, LEN));
+    assert_at_rest(&fake);
+}
