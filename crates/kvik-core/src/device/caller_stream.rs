@@ -134,22 +134,24 @@ impl CallerStream {
             .map_err(|status| failed(Op::Copy, "cuMemcpyDtoHAsync", status))
     }
 
-    /// Whether its context still works.
+    /// Whether all that was queued is known to be done: not of a default stream of a thread, which another thread may mean, nor of
+    /// one that records a graph.
     ///
     /// # Errors
-    /// What went wrong in it: nothing that was queued there is done any more.
-    pub(crate) fn look(&self) -> Result<()> {
+    /// What went wrong in its context: nothing that was queued there is done any more.
+    pub(crate) fn look(&self) -> Result<bool> {
         let cuda = driver()?.cuda();
         let _entered = self.context.enter()?;
         match self.stream.refuse_capture(cuda, Op::Copy) {
             // Whoever asks about a stream that records a graph would end the recording.
-            Err(error) if error.kind() == ErrorKind::Misuse => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Misuse => return Ok(false),
             looked => looked?,
         }
         // SAFETY: `RawStream::from_raw` was promised that the stream is there.
         match unsafe { cuda.stream_query(self.stream()) } {
             // It may just have begun to record one.
-            Ok(_) | Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(()),
+            Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(false),
+            Ok(is_done) => Ok(is_done && !self.is_per_thread()),
             Err(status) => Err(failed(Op::Copy, "cuStreamQuery", status)),
         }
     }

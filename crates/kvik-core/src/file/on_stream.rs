@@ -19,8 +19,8 @@ impl FileHandle {
     /// The read begins when the stream is there, and so finds what a write before it has put into the file, through whichever
     /// handle. Work that is queued on the stream after the call waits, on the device, until the bytes are in the buffer. At the end of
     /// the file the count is short, and the bytes of the buffer behind it are not specified: the stream has been told of the
-    /// whole length before the file was looked at. No thread calls the CUDA driver between this call's return and
-    /// [`check`](StreamPending::check)'s.
+    /// whole length before the file was looked at. Between this call's return and [`check`](StreamPending::check) no thread of kvik's
+    /// calls the CUDA driver for it.
     ///
     /// A transfer that is no longer than about a gigabyte is queued without waiting; of a longer one a stream takes no more
     /// (some thousand entries) before it has come some way, and the call returns when the rest is queued. The first calls take

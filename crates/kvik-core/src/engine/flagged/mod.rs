@@ -16,7 +16,7 @@ mod flight;
 mod slabs;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kvik_stats::{Direction, Start};
 
@@ -24,6 +24,7 @@ use crate::corridor::{Call, Plan};
 use crate::device::{Addresses, CallerStream, RawStream, Slab, Spot, Words};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::memory::Memory;
+use crate::sync::{Mutex, lock};
 use crew::crew;
 use cut::Cut;
 use flight::{Flight, Order};
@@ -33,6 +34,8 @@ use slabs::Slabs;
 pub(crate) struct OnStream {
     flight: Arc<Flight>,
     stream: CallerStream,
+    // When `is_done` is to ask the driver.
+    ask: Mutex<Instant>,
 }
 
 impl OnStream {
@@ -111,7 +114,11 @@ impl OnStream {
                 return Err(error);
             }
         }
-        Ok(OnStream { flight, stream })
+        Ok(OnStream {
+            flight,
+            stream,
+            ask: Mutex::new(Instant::now() + LATE),
+        })
     }
 
     /// Waits until the stream is past it, and gives the count.
@@ -127,30 +134,46 @@ impl OnStream {
                 return outcome;
             }
             limit = LATER;
-            let is_loose = self.flight.is_loose();
-            let asked = match is_loose {
-                true => self.twice(CallerStream::finish),
-                false => self.twice(CallerStream::look),
-            };
-            match asked {
-                Ok(()) if is_loose => self.flight.passed(),
-                Ok(()) => {}
-                Err(failure) => {
-                    crew().dismiss(&self.flight);
-                    self.flight.land(Some(failure));
-                }
+            match self.flight.is_loose() {
+                true => self.ask(|stream| stream.finish().map(|()| true)),
+                false => self.ask(CallerStream::look),
             }
         }
     }
 
-    /// Whether the stream is past it, or this process is another one than started it.
+    /// Whether the stream is past it, or its context has failed, or this process is another one than started it.
     pub(crate) fn is_done(&self) -> bool {
-        self.flight.check_process().is_err() || self.flight.outcome_within(Duration::ZERO).is_some()
+        if self.flight.check_process().is_err() {
+            return true;
+        }
+        let is_over = || self.flight.outcome_within(Duration::ZERO).is_some();
+        if is_over() {
+            return true;
+        }
+        // Whoever never waits would not hear of it else.
+        let mut ask = lock(&self.ask);
+        let now = Instant::now();
+        if now < *ask {
+            return false;
+        }
+        *ask = now + LATER;
+        drop(ask);
+        self.ask(CallerStream::look);
+        is_over()
     }
 
-    /// The driver may answer with what went wrong before, once.
-    fn twice(&self, ask: fn(&CallerStream) -> Result<()>) -> Result<()> {
-        ask(&self.stream).or_else(|_| ask(&self.stream))
+    /// Asks the driver, in this way, whether the stream has done all that is queued; ends the transfer if its context has failed.
+    fn ask(&self, how: fn(&CallerStream) -> Result<bool>) {
+        let is_loose = self.flight.is_loose();
+        // The driver may answer with what went wrong before, once.
+        match how(&self.stream).or_else(|_| how(&self.stream)) {
+            Ok(is_past) if is_past && is_loose => self.flight.passed(),
+            Ok(_) => {}
+            Err(failure) => {
+                crew().dismiss(&self.flight);
+                self.flight.land(Some(failure));
+            }
+        }
     }
 }
 
@@ -310,3 +333,5 @@ const MOST_PIECES: usize = 1 << 30;
 // When whoever waits asks the driver whether the context still works, and how often from then on.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_millis(50);
+// When whoever only asks whether it is done does so, too: the driver's answer may have to wait for other streams.
+const LATE: Duration = Duration::from_secs(1);
