@@ -381,6 +381,9 @@ fn a_driver_whose_streams_cannot_wait_for_words_is_unsupported() {
     fake.fail("cuStreamWaitValue32_v2", "1+", 801);
     let error = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let error = stream.write(&handle, &memory, 0..LEN, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(fake.calls("cuMemcpyDtoHAsync_v2"), 0);
     fake.succeed();
     assert_at_rest(&fake);
 }

@@ -248,9 +248,16 @@ impl Queue<'_> {
         before
             .try_for_each(|before| self.stream.go_behind(before))
             .map_err(Refusal::OfAll)?;
-        if direction == Direction::Read {
-            self.stream.count(self.words, 1).map_err(Refusal::OfAll)?;
-            self.counted = 1;
+        match direction {
+            Direction::Read => {
+                self.stream.count(self.words, 1).map_err(Refusal::OfAll)?;
+                self.counted = 1;
+            }
+            // A wait for nothing: a driver that lacks them is found out before anything is queued.
+            Direction::Write => self
+                .stream
+                .wait_for(self.words, 0)
+                .map_err(Refusal::OfAll)?,
         }
         for index in 0..cut.pieces() {
             // SAFETY: the caller's promise.
