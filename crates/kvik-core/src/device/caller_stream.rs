@@ -14,9 +14,10 @@ use super::raw_stream::RawStream;
 use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
 
-/// A stream of the program's, and the context that it is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A stream of the program's, and the context that it is of. Two are equal whichever way the program names the stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallerStream {
+    // As it is named where the context is entered.
     stream: RawStream,
     context: Context,
 }
@@ -42,7 +43,10 @@ impl CallerStream {
         }
         let _entered = context.enter()?;
         stream.refuse_capture(cuda, Op::Copy)?;
-        Ok(CallerStream { stream, context })
+        Ok(CallerStream {
+            stream: stream.within_its_context(),
+            context,
+        })
     }
 
     /// Whether it is the default stream of the thread that uses it.

@@ -7,7 +7,7 @@ use crate::buffer::{IoBuf, IoBufMut};
 use crate::device::{RawStream, Spot};
 use crate::engine::flagged::OnStream;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::gds::CuFileOnStream;
+use crate::gds::{CuFileOnStream, Started};
 use crate::memory::Memory;
 use crate::options::ReadOptions;
 use crate::stream_pending::{Inner, StreamPending};
@@ -169,6 +169,7 @@ impl FileHandle {
                        write_at";
             return Err(Error::new(ErrorKind::Misuse, Op::Copy, why));
         };
+        let mut span = None;
         if let Some(cufile) = &call.cufile
             && cufile.takes(memory.len() as u64, &[spot])?
         {
@@ -176,12 +177,14 @@ impl FileHandle {
             let started = unsafe {
                 CuFileOnStream::start(cufile, &call, direction, memory, &spot, offset, stream)
             }?;
-            if let Some(started) = started {
-                return Ok(Inner::CuFile(Box::new(started)));
+            match started {
+                Started::ByCuFile(started) => return Ok(Inner::CuFile(started)),
+                Started::Otherwise(begun) => span = begun,
             }
         }
         // SAFETY: the caller's promise.
-        let started = unsafe { OnStream::start(&call, direction, memory, &spot, offset, stream) };
+        let started =
+            unsafe { OnStream::start(&call, direction, memory, &spot, offset, stream, span) };
         started.map(Inner::Flagged)
     }
 }

@@ -18,7 +18,7 @@ mod slabs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kvik_stats::{Direction, Start};
+use kvik_stats::{Direction, Span, Start};
 
 use crate::corridor::{Call, Plan};
 use crate::device::{Addresses, CallerStream, RawStream, Slab, Spot, Words};
@@ -39,7 +39,7 @@ pub(crate) struct OnStream {
 }
 
 impl OnStream {
-    /// Queues a transfer of all of `memory`, which is on a device and has bytes.
+    /// Queues a transfer of all of `memory`, which is on a device and has bytes. It has `begun` if listeners have heard of it.
     ///
     /// # Errors
     /// Nothing is queued then: `Misuse` for a stream that records a graph or is another device's, or a range beyond 2^63 - 1;
@@ -56,19 +56,23 @@ impl OnStream {
         spot: &Spot,
         offset: u64,
         stream: RawStream,
+        begun: Option<Span>,
     ) -> Result<OnStream> {
         let range = Plan::new(offset, memory.len() as u64, u64::MAX)?.range();
         spot.check()?;
         let stream = CallerStream::find(stream, spot.context)?;
         // Before anything is held or set apart: listeners are the program's code.
-        let span = kvik_stats::begin(Start {
-            backend: call.for_device.backend(),
-            direction,
-            memory: kvik_stats::Memory::Device,
-            source: &call.name,
-            offset,
-            size: memory.len() as u64,
-        });
+        let begin = || {
+            kvik_stats::begin(Start {
+                backend: call.for_device.backend(),
+                direction,
+                memory: kvik_stats::Memory::Device,
+                source: &call.name,
+                offset,
+                size: memory.len() as u64,
+            })
+        };
+        let span = begun.unwrap_or_else(begin);
         let threads = match direction {
             Direction::Read => call.threads,
             Direction::Write => call.threads.min(call.for_device.writers()),
