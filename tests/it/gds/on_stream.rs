@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use kvik::config::{Config, Layer};
-use kvik::{CompatMode, DeviceBuffer, ErrorKind, FileHandle, RegisteredStream, driver};
+use kvik::{CompatMode, DeviceBuffer, ErrorKind, FileHandle, RawStream, RegisteredStream, driver};
 use kvik_tests::fake::{FakeCuFile, FakeCuda, cuda, cufile, without};
 use kvik_tests::gpu::{Gpu, Kind, Memory, OwnContext, Stream};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
@@ -281,4 +281,33 @@ fn a_stream_keeps_the_hints_that_it_was_registered_with_whichever_way_it_is_name
     }
     drop((handle, direct));
     assert_at_rest(&cuda, &fake);
+}
+
+/// The mark of a transfer dies with its context, and nobody may ask the driver for it then.
+#[test]
+fn a_transfer_whose_context_is_destroyed_is_done_and_its_mark_is_not_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    for checked in [false, true] {
+        let mine = OwnContext::new(&gpu, 0);
+        let buffer = mine.within(|| DeviceBuffer::on_current(LEN)).unwrap();
+        let read = mine.within(|| handle.read_on_stream(buffer, 0, RawStream::DEFAULT));
+        let read = read.unwrap();
+        if checked {
+            assert_eq!(read.check().unwrap(), LEN);
+        }
+        while fake.moving() > 0 {
+            thread::yield_now();
+        }
+        drop(mine);
+        cuda.start_log();
+        assert!(read.is_done());
+        assert_eq!(read.check().is_ok(), checked);
+        drop(read);
+        let asked = cuda.log().join(" ");
+        assert!(!asked.contains("cuEvent"), "{asked}");
+    }
+    drop((handle, direct));
+    assert_eq!(cuda.faults(), Vec::<String>::new());
 }

@@ -200,8 +200,14 @@ impl CuFileOnStream {
         if self.check_process().is_err() || lock(&self.end).outcome.is_some() {
             return true;
         }
-        // A context that has failed is done with everything.
-        self.mark.is_done().unwrap_or(true)
+        // A context that has failed, or is gone, is done with everything.
+        self.has_passed().unwrap_or(true)
+    }
+
+    /// Whether the stream is past it. The mark is asked for in its context alone: it is gone with that.
+    fn has_passed(&self) -> Result<bool> {
+        let _entered = self.stream.enter()?;
+        self.mark.is_done()
     }
 
     /// Notes the outcome, once.
@@ -291,8 +297,7 @@ impl Drop for CuFileOnStream {
             return;
         }
         let outcome = self.wait();
-        let passed = self.mark.is_done();
-        if outcome.is_ok() || passed.is_ok_and(|passed| passed) {
+        if outcome.is_ok() || self.has_passed().is_ok_and(|passed| passed) {
             // SAFETY: made by `start`, and freed here alone; the stream is past the transfer.
             drop(unsafe { Box::from_raw(self.numbers.as_ptr()) });
         }
