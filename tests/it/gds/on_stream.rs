@@ -232,6 +232,13 @@ fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() 
         assert_eq!(whole.unwrap().check().unwrap(), 8192);
         assert_same(&memory.bytes()[pages], &pattern(1, 4096, 8192));
         assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + by_cufile);
+        // Nor are these whole pages: the file ends within the last one.
+        let pages = page as usize..page as usize + 8192;
+        let last = stream.read(&handle, &mut memory, pages.clone(), 36_864);
+        assert_eq!(last.unwrap().check().unwrap(), LEN - 36_864);
+        let there = pages.start..pages.start + LEN - 36_864;
+        assert_same(&memory.bytes()[there], &pattern(1, 36_864, LEN - 36_864));
+        assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + 2 * by_cufile);
         drop(registered);
         assert_eq!(fake.streams(), 0);
     }

@@ -104,10 +104,16 @@ impl CuFileOnStream {
         let _turn = lock(&turn);
         let hints = hints_of(&stream);
         let address = memory.start().addr() as u64;
-        let whole = [offset, memory.len() as u64, address];
-        let is_whole = whole.iter().all(|number| number % WHOLE == 0);
-        if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) && !is_whole {
-            return Ok(Started::Otherwise(Some(span)));
+        if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) {
+            let mut numbers = vec![offset, memory.len() as u64, address];
+            if direction == Direction::Read {
+                // Of a file that ends sooner, cuFile is asked for what there is.
+                let there = open::size(file.file())?.saturating_sub(offset);
+                numbers.push(there.min(memory.len() as u64));
+            }
+            if numbers.iter().any(|number| number % WHOLE != 0) {
+                return Ok(Started::Otherwise(Some(span)));
+            }
         }
         let arguments = AsyncArguments {
             bytes: memory.len(),
