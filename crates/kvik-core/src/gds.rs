@@ -21,6 +21,6 @@ mod turns;
 
 pub use file::CuFileWay;
 pub(crate) use file::{CuFileFile, RegisteredFile, Standing};
-pub(crate) use on_stream::CuFileOnStream;
+pub(crate) use on_stream::{CuFileOnStream, Started};
 pub(crate) use queue::RequestQueue;
 pub use registered_stream::RegisteredStream;

@@ -49,7 +49,8 @@ impl<B> StreamPending<B> {
         }
     }
 
-    /// Whether the outcome is there, so that [`check`](StreamPending::check) returns at once.
+    /// Whether the outcome is there, so that [`check`](StreamPending::check) returns at once. Of a transfer that is not done for a
+    /// second, it asks the driver from time to time whether the stream's context has failed.
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.inner {

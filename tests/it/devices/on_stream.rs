@@ -381,6 +381,82 @@ fn a_driver_whose_streams_cannot_wait_for_words_is_unsupported() {
     fake.fail("cuStreamWaitValue32_v2", "1+", 801);
     let error = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let error = stream.write(&handle, &memory, 0..LEN, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(fake.calls("cuMemcpyDtoHAsync_v2"), 0);
     fake.succeed();
+    assert_at_rest(&fake);
+}
+
+/// Pinned memory dies with the context that it was pinned in, and a copy from what is not pinned is made at the call.
+#[test]
+fn a_context_that_is_destroyed_takes_no_memory_from_transfers_on_streams_of_another() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, LEN);
+    let handle = open(&path, 2, 1 << 20, 16_384);
+    let mine = OwnContext::new(&gpu, 0);
+    let buffer = mine.within(|| DeviceBuffer::on_current(LEN)).unwrap();
+    let read = mine.within(|| handle.read_on_stream(buffer, 0, RawStream::DEFAULT));
+    assert_eq!(read.unwrap().check().unwrap(), LEN);
+    assert!(pinned_memory().kept > 0);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, 2 * LEN);
+    memory.set(UNTOUCHED);
+    let held = stream.hold();
+    let first = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    drop(mine);
+    let second = stream.read(&handle, &mut memory, LEN..2 * LEN, 0).unwrap();
+    drop(held);
+    assert_eq!(first.check().unwrap(), LEN);
+    assert_eq!(second.check().unwrap(), LEN);
+    assert_same(&memory.bytes()[..LEN], &pattern(1, 0, LEN));
+    assert_same(&memory.bytes()[LEN..], &pattern(1, 0, LEN));
+    assert_at_rest(&fake);
+}
+
+/// Who looks from time to time instead of waiting would look for ever.
+#[test]
+fn whoever_asks_only_whether_it_is_done_hears_of_a_context_that_broke() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096, 16_384);
+    let mine = OwnContext::new(&gpu, 0);
+    let buffer = mine.within(|| DeviceBuffer::on_current(LEN)).unwrap();
+    fake.hold_all();
+    let pending = mine.within(|| handle.read_on_stream(buffer, 0, RawStream::DEFAULT));
+    let pending = pending.unwrap();
+    mine.within(|| fake.break_context(700));
+    while !pending.is_done() {
+        thread::yield_now();
+    }
+    let error = pending.check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+    fake.release_all();
+    drop(pending);
+    drop(mine);
+    assert_eq!(pinned_memory().lent, 0);
+}
+
+/// Of a transfer that the driver has taken only a part of, and that the stream cannot count to the end of.
+#[test]
+fn whoever_asks_only_whether_it_is_done_hears_of_a_transfer_that_was_queued_in_part() {
+    let (gpu, fake) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096, 16_384);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    fake.fail("cuStreamWriteValue32_v2", "3+", 999);
+    let pending = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    fake.succeed();
+    while !pending.is_done() {
+        thread::yield_now();
+    }
+    let error = pending.check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+    let done = error.done() as usize;
+    assert!(done > 0);
+    assert_same(&memory.bytes()[..done], &pattern(1, 0, done));
+    drop(pending);
     assert_at_rest(&fake);
 }

@@ -5,10 +5,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use kvik::config::{Config, Layer};
+use kvik::stats::{Listener, Operation, Outcome, listen};
 use kvik::{
     Batch, ByteSize, CompatMode, DeviceBuffer, DeviceWay, ErrorKind, FileHandle, driver, stats,
 };
@@ -379,6 +380,42 @@ fn a_transfer_on_a_stream_that_cufile_fails_at_is_an_error_and_the_next_one_goes
         let after = (cufile.calls("cuFileReadAsync"), fallbacks());
         assert_eq!(after, (before.0 + 1, before.1 + 1));
     }
+    assert_at_rest(&cuda, &cufile);
+}
+
+/// Whatever becomes of it, a transfer is one operation.
+#[test]
+fn listeners_hear_once_of_a_transfer_on_a_stream_that_cufile_refuses() {
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<Option<(u64, bool)>>>);
+    impl Listener for Heard {
+        fn started(&self, _: &Operation) {
+            self.0.lock().unwrap().push(None);
+        }
+        fn finished(&self, _: &Operation, outcome: &Outcome) {
+            let ended = Some((outcome.bytes, outcome.ok));
+            self.0.lock().unwrap().push(ended);
+        }
+    }
+    let (gpu, cuda, cufile) = start();
+    driver::for_tests::show_direct_path(SIGN);
+    cufile.set_direct(true);
+    let folder = tempfile::tempdir().unwrap();
+    let handle = open(&file(folder.path(), "source", 1, LEN), 1, 1 << 20);
+    let stream = Stream::new(&gpu, 0);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
+    memory.set(UNTOUCHED);
+    let heard = Arc::new(Heard::default());
+    let listening = listen(Arc::clone(&heard) as Arc<dyn Listener>);
+    cufile.fail("cuFileReadAsync", "1", 5008);
+    let read = stream.read(&handle, &mut memory, 0..LEN, 0).unwrap();
+    assert_eq!(read.check().unwrap(), LEN);
+    drop((read, listening));
+    assert_same(&memory.bytes(), &pattern(1, 0, LEN));
+    let expected = [None, Some((LEN as u64, true))];
+    assert_eq!(*heard.0.lock().unwrap(), expected);
+    drop(handle);
     assert_at_rest(&cuda, &cufile);
 }
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use kvik::config::{Config, Layer};
-use kvik::{CompatMode, ErrorKind, FileHandle, RegisteredStream, driver};
+use kvik::{CompatMode, DeviceBuffer, ErrorKind, FileHandle, RawStream, RegisteredStream, driver};
 use kvik_tests::fake::{FakeCuFile, FakeCuda, cuda, cufile, without};
-use kvik_tests::gpu::{Gpu, Kind, Memory, Stream};
+use kvik_tests::gpu::{Gpu, Kind, Memory, OwnContext, Stream};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, file, pattern};
 
 use super::{assert_at_rest, open, start};
@@ -232,6 +232,13 @@ fn streams_are_registered_until_the_value_is_dropped_and_their_hints_are_kept() 
         assert_eq!(whole.unwrap().check().unwrap(), 8192);
         assert_same(&memory.bytes()[pages], &pattern(1, 4096, 8192));
         assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + by_cufile);
+        // Nor are these whole pages: the file ends within the last one.
+        let pages = page as usize..page as usize + 8192;
+        let last = stream.read(&handle, &mut memory, pages.clone(), 36_864);
+        assert_eq!(last.unwrap().check().unwrap(), LEN - 36_864);
+        let there = pages.start..pages.start + LEN - 36_864;
+        assert_same(&memory.bytes()[there], &pattern(1, 36_864, LEN - 36_864));
+        assert_eq!(fake.calls("cuFileReadAsync") - before, 1 + 2 * by_cufile);
         drop(registered);
         assert_eq!(fake.streams(), 0);
     }
@@ -249,4 +256,65 @@ fn without_cufile_registering_a_stream_does_nothing_and_says_why() {
     let why = registered.why_not().unwrap();
     assert_eq!(why.kind(), ErrorKind::GdsUnavailable);
     assert!(why.to_string().contains("/nowhere/libcufile.so.0"), "{why}");
+}
+
+/// The default stream of a context has several names, and is one stream.
+#[test]
+fn a_stream_keeps_the_hints_that_it_was_registered_with_whichever_way_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
+    let handle = open(&file(folder.path(), "source", 1, 1000), 2, 4096);
+    let mine = OwnContext::new(&gpu, 0);
+    let names = mine.names_of_default();
+    // A size that is read at the call, and whole pages, which none of these transfers has.
+    for (hints, by_cufile) in [(4, 3), (8, 0)] {
+        for registered in names {
+            let registered = mine.within(|| RegisteredStream::new(registered, hints).unwrap());
+            assert!(registered.why_not().is_none());
+            let before = fake.calls("cuFileReadAsync");
+            for named in names {
+                let buffer = mine.within(|| DeviceBuffer::on_current(5000)).unwrap();
+                let read = mine.within(|| handle.read_on_stream(buffer, 1, named));
+                let (outcome, buffer) = read.unwrap().finish();
+                assert_eq!(outcome.unwrap(), 999);
+                let mut bytes = vec![0; 5000];
+                buffer.copy_to_host(&mut bytes).unwrap();
+                assert_same(&bytes[..999], &pattern(1, 1, 999));
+            }
+            assert_eq!(fake.calls("cuFileReadAsync") - before, by_cufile);
+            drop(registered);
+            assert_eq!(fake.streams(), 0);
+        }
+    }
+    drop((handle, direct));
+    assert_at_rest(&cuda, &fake);
+}
+
+/// The mark of a transfer dies with its context, and nobody may ask the driver for it then.
+#[test]
+fn a_transfer_whose_context_is_destroyed_is_done_and_its_mark_is_not_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gpu, cuda, fake, direct) = start_direct(folder.path());
+    let handle = open(&file(folder.path(), "source", 1, LEN), 2, 4096);
+    for checked in [false, true] {
+        let mine = OwnContext::new(&gpu, 0);
+        let buffer = mine.within(|| DeviceBuffer::on_current(LEN)).unwrap();
+        let read = mine.within(|| handle.read_on_stream(buffer, 0, RawStream::DEFAULT));
+        let read = read.unwrap();
+        if checked {
+            assert_eq!(read.check().unwrap(), LEN);
+        }
+        while fake.moving() > 0 {
+            thread::yield_now();
+        }
+        drop(mine);
+        cuda.start_log();
+        assert!(read.is_done());
+        assert_eq!(read.check().is_ok(), checked);
+        drop(read);
+        let asked = cuda.log().join(" ");
+        assert!(!asked.contains("cuEvent"), "{asked}");
+    }
+    drop((handle, direct));
+    assert_eq!(cuda.faults(), Vec::<String>::new());
 }

@@ -1,6 +1,7 @@
 //! Contexts of the test's own, and which one is current.
 #![expect(unsafe_code, reason = "each call has its argument beside it")]
 
+use kvik::RawStream;
 use kvik_sys::{Context, ContextFlags, Device};
 
 use super::{Gpu, cuda};
@@ -24,6 +25,16 @@ impl OwnContext {
     #[track_caller]
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         within(self.0, work)
+    }
+
+    /// Its default stream by all the names that this has where it is current.
+    #[must_use]
+    pub fn names_of_default(&self) -> [RawStream; 3] {
+        // SAFETY: a number that the driver's header defines.
+        let legacy = unsafe { RawStream::from_raw(kvik_sys::Stream::LEGACY.as_raw()) };
+        // SAFETY: the context is alive; what a test has made with it is gone when it is dropped.
+        let named = unsafe { RawStream::DEFAULT.in_context(self.0.as_raw()) };
+        [RawStream::DEFAULT, legacy, named]
     }
 
     /// Its address, to be compared with that of [`current`].

@@ -14,9 +14,10 @@ use super::raw_stream::RawStream;
 use super::words::Addresses;
 use crate::error::{Error, ErrorKind, Op, Result};
 
-/// A stream of the program's, and the context that it is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A stream of the program's, and the context that it is of. Two are equal whichever way the program names the stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallerStream {
+    // As it is named where the context is entered.
     stream: RawStream,
     context: Context,
 }
@@ -42,7 +43,10 @@ impl CallerStream {
         }
         let _entered = context.enter()?;
         stream.refuse_capture(cuda, Op::Copy)?;
-        Ok(CallerStream { stream, context })
+        Ok(CallerStream {
+            stream: stream.within_its_context(),
+            context,
+        })
     }
 
     /// Whether it is the default stream of the thread that uses it.
@@ -134,22 +138,24 @@ impl CallerStream {
             .map_err(|status| failed(Op::Copy, "cuMemcpyDtoHAsync", status))
     }
 
-    /// Whether its context still works.
+    /// Whether all that was queued is known to be done: not of a default stream of a thread, which another thread may mean, nor of
+    /// one that records a graph.
     ///
     /// # Errors
-    /// What went wrong in it: nothing that was queued there is done any more.
-    pub(crate) fn look(&self) -> Result<()> {
+    /// What went wrong in its context: nothing that was queued there is done any more.
+    pub(crate) fn look(&self) -> Result<bool> {
         let cuda = driver()?.cuda();
         let _entered = self.context.enter()?;
         match self.stream.refuse_capture(cuda, Op::Copy) {
             // Whoever asks about a stream that records a graph would end the recording.
-            Err(error) if error.kind() == ErrorKind::Misuse => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Misuse => return Ok(false),
             looked => looked?,
         }
         // SAFETY: `RawStream::from_raw` was promised that the stream is there.
         match unsafe { cuda.stream_query(self.stream()) } {
             // It may just have begun to record one.
-            Ok(_) | Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(()),
+            Err(CudaStatus::STREAM_CAPTURE_UNSUPPORTED) => Ok(false),
+            Ok(is_done) => Ok(is_done && !self.is_per_thread()),
             Err(status) => Err(failed(Op::Copy, "cuStreamQuery", status)),
         }
     }

@@ -48,6 +48,11 @@ impl Pinned {
         self.pages.as_deref_mut().unwrap_or_default()
     }
 
+    /// Where it was pinned.
+    pub(super) fn context(&self) -> Context {
+        self.context
+    }
+
     /// Whether it is still pinned.
     pub(super) fn is_pinned(&self) -> bool {
         started().is_some_and(|driver| self.context.state(driver.cuda()) != State::Destroyed)

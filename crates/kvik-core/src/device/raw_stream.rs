@@ -71,6 +71,15 @@ impl RawStream {
         [Stream::DEFAULT, Stream::LEGACY, Stream::PER_THREAD].contains(&self.stream)
     }
 
+    /// Without what says whose default stream it is, and with one name for the one that threads share: where its context is
+    /// known and entered, that is the same stream.
+    pub(super) fn within_its_context(self) -> RawStream {
+        match self.stream {
+            Stream::LEGACY => RawStream::DEFAULT,
+            stream => RawStream::of_nobody(stream),
+        }
+    }
+
     /// The context of it.
     pub(super) fn context(self, cuda: &Cuda, op: Op) -> Result<Context> {
         if let Some(handle) = self.of {

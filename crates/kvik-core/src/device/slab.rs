@@ -7,7 +7,9 @@
 //!
 //! Slabs of transfers that wait in the program's own streams ([`Slab::take_for_stream`]) are counted apart: they come back when
 //! the program lets them, so nobody waits for those. While there are any, nothing is unpinned on the way, not even by a worker:
-//! whoever queues work meanwhile would wait for it, and with it for all streams (seen with driver 580).
+//! whoever queues work meanwhile would wait for it, and with it for all streams (seen with driver 580). They were pinned in the
+//! context of the stream: with another one they would die while the stream waits, and a copy from memory that is not pinned is
+//! made when it is queued, of what is there then.
 
 use std::fmt;
 use std::mem;
@@ -80,7 +82,7 @@ impl Slab {
         let share = budget().share_for_stream(len, limit);
         let mut slabs = Vec::new();
         while slabs.len() < wanted.min(share) {
-            let Some(loan) = budget().take_for_stream(len, limit) else {
+            let Some(loan) = budget().take_for_stream(context, len, limit) else {
                 break;
             };
             match Slab::lend(context, len, Lent::ToStream, loan) {
@@ -98,7 +100,8 @@ impl Slab {
     /// As for [`take_for_stream`](Slab::take_for_stream).
     pub(crate) fn take_beyond(context: Context, len: usize) -> Result<Slab> {
         driver()?;
-        let loan = budget().take_for_stream(len, u64::MAX).ok_or_else(|| {
+        let loan = budget().take_for_stream(context, len, u64::MAX);
+        let loan = loan.ok_or_else(|| {
             let why = "more pinned memory would be lent than can be counted";
             Error::new(ErrorKind::OutOfMemory, Op::Allocate, why)
         })?;
@@ -282,8 +285,8 @@ impl Budget {
         lock(&self.state).take(context, len, limit)
     }
 
-    fn take_for_stream(&self, len: usize, limit: u64) -> Option<Loan> {
-        lock(&self.state).take_for_stream(len, limit)
+    fn take_for_stream(&self, context: Context, len: usize, limit: u64) -> Option<Loan> {
+        lock(&self.state).take_for_stream(context, len, limit)
     }
 
     /// How many slabs of this size a transfer may take, so that something is left for others.
@@ -397,14 +400,18 @@ impl State {
         Some(Loan::New(displaced))
     }
 
-    /// Blocks of other sizes are left where they are.
-    fn take_for_stream(&mut self, len: usize, limit: u64) -> Option<Loan> {
+    /// Blocks of other sizes and contexts are left where they are.
+    fn take_for_stream(&mut self, context: Context, len: usize, limit: u64) -> Option<Loan> {
         let in_streams = self.in_streams;
         let may_lend = |bytes: u64| {
             let after = in_streams.checked_add(bytes)?;
             (after <= limit).then_some(after)
         };
-        let fits = |block: &Pinned| suits(block, len) && may_lend(footprint(block.len())).is_some();
+        let fits = |block: &Pinned| {
+            block.context() == context
+                && suits(block, len)
+                && may_lend(footprint(block.len())).is_some()
+        };
         let found = self.kept.iter().rposition(|(block, _)| fits(block));
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         self.in_streams = may_lend(wanted)?;

@@ -7,7 +7,7 @@ use crate::buffer::{IoBuf, IoBufMut};
 use crate::device::{RawStream, Spot};
 use crate::engine::flagged::OnStream;
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::gds::CuFileOnStream;
+use crate::gds::{CuFileOnStream, Started};
 use crate::memory::Memory;
 use crate::options::ReadOptions;
 use crate::stream_pending::{Inner, StreamPending};
@@ -19,8 +19,8 @@ impl FileHandle {
     /// The read begins when the stream is there, and so finds what a write before it has put into the file, through whichever
     /// handle. Work that is queued on the stream after the call waits, on the device, until the bytes are in the buffer. At the end of
     /// the file the count is short, and the bytes of the buffer behind it are not specified: the stream has been told of the
-    /// whole length before the file was looked at. No thread calls the CUDA driver between this call's return and
-    /// [`check`](StreamPending::check)'s.
+    /// whole length before the file was looked at. Between this call's return and [`check`](StreamPending::check) no thread of kvik's
+    /// calls the CUDA driver for it.
     ///
     /// A transfer that is no longer than about a gigabyte is queued without waiting; of a longer one a stream takes no more
     /// (some thousand entries) before it has come some way, and the call returns when the rest is queued. The first calls take
@@ -169,6 +169,7 @@ impl FileHandle {
                        write_at";
             return Err(Error::new(ErrorKind::Misuse, Op::Copy, why));
         };
+        let mut span = None;
         if let Some(cufile) = &call.cufile
             && cufile.takes(memory.len() as u64, &[spot])?
         {
@@ -176,12 +177,14 @@ impl FileHandle {
             let started = unsafe {
                 CuFileOnStream::start(cufile, &call, direction, memory, &spot, offset, stream)
             }?;
-            if let Some(started) = started {
-                return Ok(Inner::CuFile(Box::new(started)));
+            match started {
+                Started::ByCuFile(started) => return Ok(Inner::CuFile(started)),
+                Started::Otherwise(begun) => span = begun,
             }
         }
         // SAFETY: the caller's promise.
-        let started = unsafe { OnStream::start(&call, direction, memory, &spot, offset, stream) };
+        let started =
+            unsafe { OnStream::start(&call, direction, memory, &spot, offset, stream, span) };
         started.map(Inner::Flagged)
     }
 }

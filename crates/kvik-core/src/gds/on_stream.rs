@@ -24,6 +24,13 @@ use crate::memory::Memory;
 use crate::open;
 use crate::sync::{Mutex, lock};
 
+/// What a wish for such a transfer comes to.
+pub(crate) enum Started {
+    ByCuFile(Box<CuFileOnStream>),
+    /// cuFile does not do it, and nothing of it is queued. What listeners were told of already goes on.
+    Otherwise(Option<Span>),
+}
+
 /// A transfer that cuFile moves when its stream is there.
 pub(crate) struct CuFileOnStream {
     // Leaked if the stream's context fails: nobody knows whether cuFile still writes to it.
@@ -59,7 +66,7 @@ unsafe impl Send for CuFileOnStream {}
 unsafe impl Sync for CuFileOnStream {}
 
 impl CuFileOnStream {
-    /// Queues a transfer of all of `memory`, which is on a device and has bytes; `None` if cuFile does not do that: it does not take
+    /// Queues a transfer of all of `memory`, which is on a device and has bytes; `Otherwise` if cuFile does not do that: it does not take
     /// the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none; and
     /// where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15).
     ///
@@ -77,20 +84,36 @@ impl CuFileOnStream {
         spot: &Spot,
         offset: u64,
         stream: RawStream,
-    ) -> Result<Option<CuFileOnStream>> {
+    ) -> Result<Started> {
         let plan = Plan::new(offset, memory.len() as u64, u64::MAX)?;
         spot.check()?;
         let Some(file) = way.registered()?.filter(|file| file.is_direct()) else {
-            return Ok(None);
+            return Ok(Started::Otherwise(None));
         };
-        let turn = turn(stream);
-        let hints = hints_of(stream);
         let stream = CallerStream::find(stream, spot.context)?;
+        // Before anything is queued or locked: listeners are the program's code.
+        let span = kvik_stats::begin(Start {
+            backend: Backend::Gds,
+            direction,
+            memory: kvik_stats::Memory::Device,
+            source: &call.name,
+            offset,
+            size: memory.len() as u64,
+        });
+        let turn = turn(&stream);
+        let _turn = lock(&turn);
+        let hints = hints_of(&stream);
         let address = memory.start().addr() as u64;
-        let whole = [offset, memory.len() as u64, address];
-        let is_whole = whole.iter().all(|number| number % WHOLE == 0);
-        if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) && !is_whole {
-            return Ok(None);
+        if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) {
+            let mut numbers = vec![offset, memory.len() as u64, address];
+            if direction == Direction::Read {
+                // Of a file that ends sooner, cuFile is asked for what there is.
+                let there = open::size(file.file())?.saturating_sub(offset);
+                numbers.push(there.min(memory.len() as u64));
+            }
+            if numbers.iter().any(|number| number % WHOLE != 0) {
+                return Ok(Started::Otherwise(Some(span)));
+            }
         }
         let arguments = AsyncArguments {
             bytes: memory.len(),
@@ -101,20 +124,11 @@ impl CuFileOnStream {
             base_offset: 0,
             count: 0,
         };
-        // Before anything is queued: listeners are the program's code.
-        let span = kvik_stats::begin(Start {
-            backend: Backend::Gds,
-            direction,
-            memory: kvik_stats::Memory::Device,
-            source: &call.name,
-            offset,
-            size: memory.len() as u64,
-        });
         let mut numbers = Box::new(Numbers {
             arguments,
             room: memory.len(),
             asked: memory.len(),
-            file,
+            file: Arc::clone(&file),
         });
         let is_read = direction == Direction::Read;
         let is_fixed = hints.contains(StreamHints::FIXED_FILE_SIZE);
@@ -124,13 +138,13 @@ impl CuFileOnStream {
         // Until the stream is there, the size is the most that may be asked for then: of more, nothing comes but EIO.
         let fits_later = is_read && !is_fixed;
         let _entered = stream.enter()?;
-        let _turn = lock(&turn);
         let numbers = NonNull::from(Box::leak(numbers));
         // SAFETY: the caller's promise; the numbers are freed only when the stream is past the transfer.
         let queued = unsafe {
             queue(
                 &stream,
                 spot,
+                &file,
                 numbers,
                 DevicePtr::new(address),
                 direction,
@@ -140,7 +154,7 @@ impl CuFileOnStream {
         let queued = queued.and_then(|()| stream.mark().map_err(Refusal::Failed));
         let refused = match queued {
             Ok(mark) => {
-                return Ok(Some(CuFileOnStream {
+                return Ok(Started::ByCuFile(Box::new(CuFileOnStream {
                     numbers,
                     stream,
                     mark,
@@ -153,7 +167,7 @@ impl CuFileOnStream {
                         span: Some(span),
                         outcome: None,
                     }),
-                }));
+                })));
             }
             Err(refused) => refused,
         };
@@ -165,10 +179,10 @@ impl CuFileOnStream {
         match refused {
             Refusal::ByCuFile(error) if way.gives_way() => {
                 way.give_up(&error);
-                Ok(None)
+                Ok(Started::Otherwise(Some(span)))
             }
             Refusal::ByCuFile(error) | Refusal::Failed(error) => Err(error),
-            Refusal::Unsupported => Ok(None),
+            Refusal::Unsupported => Ok(Started::Otherwise(Some(span))),
         }
     }
 
@@ -192,8 +206,14 @@ impl CuFileOnStream {
         if self.check_process().is_err() || lock(&self.end).outcome.is_some() {
             return true;
         }
-        // A context that has failed is done with everything.
-        self.mark.is_done().unwrap_or(true)
+        // A context that has failed, or is gone, is done with everything.
+        self.has_passed().unwrap_or(true)
+    }
+
+    /// Whether the stream is past it. The mark is asked for in its context alone: it is gone with that.
+    fn has_passed(&self) -> Result<bool> {
+        let _entered = self.stream.enter()?;
+        self.mark.is_done()
     }
 
     /// Notes the outcome, once.
@@ -283,8 +303,7 @@ impl Drop for CuFileOnStream {
             return;
         }
         let outcome = self.wait();
-        let passed = self.mark.is_done();
-        if outcome.is_ok() || passed.is_ok_and(|passed| passed) {
+        if outcome.is_ok() || self.has_passed().is_ok_and(|passed| passed) {
             // SAFETY: made by `start`, and freed here alone; the stream is past the transfer.
             drop(unsafe { Box::from_raw(self.numbers.as_ptr()) });
         }
@@ -314,10 +333,11 @@ impl Numbers {
 /// Queues a transfer.
 ///
 /// # Safety
-/// As for [`CuFileOnStream::start`]; the numbers stay until the stream is past all that this has queued.
+/// As for [`CuFileOnStream::start`]; the numbers stay until the stream is past all that this has queued, and keep `file`.
 unsafe fn queue(
     stream: &CallerStream,
     spot: &Spot,
+    file: &RegisteredFile,
     numbers: NonNull<Numbers>,
     base: DevicePtr,
     direction: Direction,
@@ -330,8 +350,6 @@ unsafe fn queue(
         // SAFETY: the caller's promise; the function makes no call of the driver and does not unwind.
         unsafe { stream.call(fit, numbers.as_ptr().cast()) }?;
     }
-    // SAFETY: the numbers are there; nothing is read of them but what stays as it is.
-    let file = unsafe { &(*numbers.as_ptr()).file };
     let (cufile, handle) = (file.cufile(), file.handle());
     // SAFETY: the numbers are there, and this is a field of theirs.
     let arguments = unsafe { &raw mut (*numbers.as_ptr()).arguments };
@@ -340,7 +358,7 @@ unsafe fn queue(
     };
     let stream = stream.stream();
     let queued = match direction {
-        // SAFETY: the file is registered as long as the numbers are there; the rest is the caller's promise.
+        // SAFETY: the file is registered as long as the numbers are there, which keep it; the rest is the caller's promise.
         Direction::Read => unsafe { cufile.read_async(handle, base, arguments, stream) },
         // SAFETY: as above.
         Direction::Write => unsafe { cufile.write_async(handle, base, arguments, stream) },

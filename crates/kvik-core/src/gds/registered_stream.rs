@@ -19,7 +19,6 @@ use crate::sync::{Mutex, lock};
 /// It makes such transfers quicker where cuFile moves the bytes, and changes nothing elsewhere.
 #[derive(Debug)]
 pub struct RegisteredStream {
-    raw: RawStream,
     registered: std::result::Result<(Use, CallerStream), Error>,
 }
 
@@ -43,7 +42,6 @@ impl RegisteredStream {
         };
         let none = |why| {
             Ok(RegisteredStream {
-                raw: stream,
                 registered: Err(why),
             })
         };
@@ -60,7 +58,7 @@ impl RegisteredStream {
         };
         let of = CallerStream::of(stream)?;
         let _entered = of.enter()?;
-        let turn = turn(stream);
+        let turn = turn(&of);
         let _turn = lock(&turn);
         // SAFETY: `RawStream::from_raw` was promised that the stream is there. `CuFileOnStream` keeps what the hints say.
         match unsafe { driver.cufile().stream_register(of.stream(), hints) } {
@@ -74,9 +72,8 @@ impl RegisteredStream {
                 return Err(Error::new(ErrorKind::Device, Op::Inspect, why).because(status));
             }
         }
-        lock(known()).push((stream, hints));
+        lock(known()).push((of.clone(), hints));
         Ok(RegisteredStream {
-            raw: stream,
             registered: Ok((driver, of)),
         })
     }
@@ -96,28 +93,32 @@ impl Drop for RegisteredStream {
         };
         // What is queued by cuFile needs it. If that cannot be waited for, the context has failed.
         let _ = of.finish();
+        let turn = turn(of);
+        let _turn = lock(&turn);
+        // Nor may another thread have queued anything since.
+        let _ = of.finish();
         let mut known = lock(known());
-        if let Some(at) = known.iter().position(|(stream, _)| *stream == self.raw) {
+        if let Some(at) = known.iter().position(|(stream, _)| stream == of) {
             known.swap_remove(at);
         }
         drop(known);
         let Ok(_entered) = of.enter() else { return };
-        let turn = turn(self.raw);
-        let _turn = lock(&turn);
         // SAFETY: the stream is there by the promise made to `RawStream::from_raw`, and nothing of cuFile's is in it.
         let _ = unsafe { driver.cufile().stream_deregister(of.stream()) };
     }
 }
 
-/// What was promised of a stream.
-pub(super) fn hints_of(stream: RawStream) -> StreamHints {
+/// What was promised of a stream. That stays so as long as the caller has its turn.
+pub(super) fn hints_of(stream: &CallerStream) -> StreamHints {
     let known = lock(known());
-    let found = known.iter().find(|(other, _)| *other == stream);
+    let found = known.iter().find(|(other, _)| other == stream);
     found.map_or(StreamHints::NONE, |(_, hints)| *hints)
 }
 
-static KNOWN: AtomicPtr<Mutex<Vec<(RawStream, StreamHints)>>> = AtomicPtr::new(ptr::null_mut());
+type Known = Mutex<Vec<(CallerStream, StreamHints)>>;
 
-fn known() -> &'static Mutex<Vec<(RawStream, StreamHints)>> {
+static KNOWN: AtomicPtr<Known> = AtomicPtr::new(ptr::null_mut());
+
+fn known() -> &'static Known {
     shared_value(&KNOWN, Mutex::default)
 }

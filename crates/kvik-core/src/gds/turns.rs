@@ -7,22 +7,22 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, Weak};
 
-use crate::device::RawStream;
+use crate::device::CallerStream;
 use crate::pool::shared_value;
 use crate::sync::{Mutex, lock};
 
 /// The lock of a stream, for as long as anybody has it.
-pub(super) fn turn(stream: RawStream) -> Arc<Mutex<()>> {
+pub(super) fn turn(stream: &CallerStream) -> Arc<Mutex<()>> {
     let mut turns = lock(shared_value(&TURNS, Mutex::default));
-    if let Some(turn) = turns.get(&stream).and_then(Weak::upgrade) {
+    if let Some(turn) = turns.get(stream).and_then(Weak::upgrade) {
         return turn;
     }
     turns.retain(|_, turn| turn.strong_count() > 0);
     let turn = Arc::default();
-    turns.insert(stream, Arc::downgrade(&turn));
+    turns.insert(stream.clone(), Arc::downgrade(&turn));
     turn
 }
 
-type Turns = Mutex<HashMap<RawStream, Weak<Mutex<()>>>>;
+type Turns = Mutex<HashMap<CallerStream, Weak<Mutex<()>>>>;
 
 static TURNS: AtomicPtr<Turns> = AtomicPtr::new(ptr::null_mut());

@@ -69,10 +69,13 @@ impl Crew {
     /// The largest slabs of a transfer that is under way on this stream.
     pub(super) fn slabs_on(&self, stream: &CallerStream) -> Option<Arc<Slabs>> {
         let state = lock(&self.state);
-        let theirs = state
-            .flights
-            .iter()
-            .filter_map(|flight| flight.slabs_for(stream));
+        let flights = state.flights.iter();
+        let theirs: Vec<_> = flights
+            .filter_map(|flight| flight.slabs_for(stream))
+            .collect();
+        // Those that are over meanwhile go back from here, and whoever takes them back must not hold up the crew.
+        drop(state);
+        let theirs = theirs.into_iter();
         theirs.max_by_key(|slabs| slabs.size() * slabs.count())
     }
 

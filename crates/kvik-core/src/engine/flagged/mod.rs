@@ -16,14 +16,15 @@ mod flight;
 mod slabs;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kvik_stats::{Direction, Start};
+use kvik_stats::{Direction, Span, Start};
 
 use crate::corridor::{Call, Plan};
 use crate::device::{Addresses, CallerStream, RawStream, Slab, Spot, Words};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::memory::Memory;
+use crate::sync::{Mutex, lock};
 use crew::crew;
 use cut::Cut;
 use flight::{Flight, Order};
@@ -33,10 +34,12 @@ use slabs::Slabs;
 pub(crate) struct OnStream {
     flight: Arc<Flight>,
     stream: CallerStream,
+    // When `is_done` is to ask the driver.
+    ask: Mutex<Instant>,
 }
 
 impl OnStream {
-    /// Queues a transfer of all of `memory`, which is on a device and has bytes.
+    /// Queues a transfer of all of `memory`, which is on a device and has bytes. It has `begun` if listeners have heard of it.
     ///
     /// # Errors
     /// Nothing is queued then: `Misuse` for a stream that records a graph or is another device's, or a range beyond 2^63 - 1;
@@ -53,19 +56,23 @@ impl OnStream {
         spot: &Spot,
         offset: u64,
         stream: RawStream,
+        begun: Option<Span>,
     ) -> Result<OnStream> {
         let range = Plan::new(offset, memory.len() as u64, u64::MAX)?.range();
         spot.check()?;
         let stream = CallerStream::find(stream, spot.context)?;
         // Before anything is held or set apart: listeners are the program's code.
-        let span = kvik_stats::begin(Start {
-            backend: call.for_device.backend(),
-            direction,
-            memory: kvik_stats::Memory::Device,
-            source: &call.name,
-            offset,
-            size: memory.len() as u64,
-        });
+        let begin = || {
+            kvik_stats::begin(Start {
+                backend: call.for_device.backend(),
+                direction,
+                memory: kvik_stats::Memory::Device,
+                source: &call.name,
+                offset,
+                size: memory.len() as u64,
+            })
+        };
+        let span = begun.unwrap_or_else(begin);
         let threads = match direction {
             Direction::Read => call.threads,
             Direction::Write => call.threads.min(call.for_device.writers()),
@@ -111,7 +118,11 @@ impl OnStream {
                 return Err(error);
             }
         }
-        Ok(OnStream { flight, stream })
+        Ok(OnStream {
+            flight,
+            stream,
+            ask: Mutex::new(Instant::now() + LATE),
+        })
     }
 
     /// Waits until the stream is past it, and gives the count.
@@ -127,30 +138,46 @@ impl OnStream {
                 return outcome;
             }
             limit = LATER;
-            let is_loose = self.flight.is_loose();
-            let asked = match is_loose {
-                true => self.twice(CallerStream::finish),
-                false => self.twice(CallerStream::look),
-            };
-            match asked {
-                Ok(()) if is_loose => self.flight.passed(),
-                Ok(()) => {}
-                Err(failure) => {
-                    crew().dismiss(&self.flight);
-                    self.flight.land(Some(failure));
-                }
+            match self.flight.is_loose() {
+                true => self.ask(|stream| stream.finish().map(|()| true)),
+                false => self.ask(CallerStream::look),
             }
         }
     }
 
-    /// Whether the stream is past it, or this process is another one than started it.
+    /// Whether the stream is past it, or its context has failed, or this process is another one than started it.
     pub(crate) fn is_done(&self) -> bool {
-        self.flight.check_process().is_err() || self.flight.outcome_within(Duration::ZERO).is_some()
+        if self.flight.check_process().is_err() {
+            return true;
+        }
+        let is_over = || self.flight.outcome_within(Duration::ZERO).is_some();
+        if is_over() {
+            return true;
+        }
+        // Whoever never waits would not hear of it else.
+        let mut ask = lock(&self.ask);
+        let now = Instant::now();
+        if now < *ask {
+            return false;
+        }
+        *ask = now + LATER;
+        drop(ask);
+        self.ask(CallerStream::look);
+        is_over()
     }
 
-    /// The driver may answer with what went wrong before, once.
-    fn twice(&self, ask: fn(&CallerStream) -> Result<()>) -> Result<()> {
-        ask(&self.stream).or_else(|_| ask(&self.stream))
+    /// Asks the driver, in this way, whether the stream has done all that is queued; ends the transfer if its context has failed.
+    fn ask(&self, how: fn(&CallerStream) -> Result<bool>) {
+        let is_loose = self.flight.is_loose();
+        // The driver may answer with what went wrong before, once.
+        match how(&self.stream).or_else(|_| how(&self.stream)) {
+            Ok(is_past) if is_past && is_loose => self.flight.passed(),
+            Ok(_) => {}
+            Err(failure) => {
+                crew().dismiss(&self.flight);
+                self.flight.land(Some(failure));
+            }
+        }
     }
 }
 
@@ -225,9 +252,16 @@ impl Queue<'_> {
         before
             .try_for_each(|before| self.stream.go_behind(before))
             .map_err(Refusal::OfAll)?;
-        if direction == Direction::Read {
-            self.stream.count(self.words, 1).map_err(Refusal::OfAll)?;
-            self.counted = 1;
+        match direction {
+            Direction::Read => {
+                self.stream.count(self.words, 1).map_err(Refusal::OfAll)?;
+                self.counted = 1;
+            }
+            // A wait for nothing: a driver that lacks them is found out before anything is queued.
+            Direction::Write => self
+                .stream
+                .wait_for(self.words, 0)
+                .map_err(Refusal::OfAll)?,
         }
         for index in 0..cut.pieces() {
             // SAFETY: the caller's promise.
@@ -310,3 +344,5 @@ const MOST_PIECES: usize = 1 << 30;
 // When whoever waits asks the driver whether the context still works, and how often from then on.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_millis(50);
+// When whoever only asks whether it is done does so, too: the driver's answer may have to wait for other streams.
+const LATE: Duration = Duration::from_secs(1);
