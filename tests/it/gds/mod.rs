@@ -8,6 +8,7 @@ mod failures;
 mod on_stream;
 mod order;
 mod registration;
+mod silence;
 mod transfers;
 
 use std::path::Path;

@@ -248,8 +248,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
         let asked = moving.asked;
         let op = op(&moving.window);
         match event.outcome {
-            // The file ends earlier than it did when this was asked for.
-            Ok(0) if op == Op::Read => self.finish(event.cookie, None),
+            Ok(0) if op == Op::Read => self.read_nothing(event.cookie),
             Ok(0) if self.requests.has_another_way() => self.move_alone(event.cookie),
             Ok(0) => {
                 let why = "the file takes no more bytes, without saying why";
@@ -280,6 +279,23 @@ impl<'w, R: Requests> BatchLane<'w, R> {
                 Err(_) if self.requests.has_another_way() => self.move_alone(event.cookie),
                 Err(error) => self.finish(event.cookie, Some(error)),
             },
+        }
+    }
+}
+
+impl<R: Requests> BatchLane<'_, R> {
+    /// cuFile has read nothing, and did not fail.
+    fn read_nothing(&mut self, slot: usize) {
+        let Some(moving) = &self.tasks[slot] else {
+            return;
+        };
+        let (offset, moved) = (moving.task.range.start, moving.moved);
+        match self.requests.left(&moving.window, offset, moved) {
+            // The file ends earlier than it did when this was asked for.
+            Ok(0) => self.finish(slot, None),
+            // A call of its own says why, or moves it.
+            Ok(_) => self.move_alone(slot),
+            Err(error) => self.finish(slot, Some(error)),
         }
     }
 }
