@@ -78,9 +78,15 @@ enum Phase {
     Closed,
     Open(Mode),
     /// A thread is at it, for which nobody waits beyond this moment.
-    Changing(Instant),
+    Changing(Change, Instant),
     /// It did not come back in time.
-    Lost,
+    Lost(Change),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Opening,
+    Closing,
 }
 
 type Guard = MutexGuard<'static, State>;
@@ -213,6 +219,10 @@ impl State {
     /// Has a thread of its own carry out a change, and returns its number.
     fn begin(&mut self, opening: Opening) -> Result<u64, Refusal> {
         let phase = self.phase;
+        let kind = match opening.opens {
+            Some(_) => Change::Opening,
+            None => Change::Closing,
+        };
         let change = move || {
             let done = opening.run(phase_mode(phase));
             let shared = shared();
@@ -220,7 +230,7 @@ impl State {
             shared.changed.notify_all();
         };
         let limit = Duration::from_millis(LIMIT_MS.load(Ordering::Relaxed));
-        self.phase = Phase::Changing(Instant::now() + limit);
+        self.phase = Phase::Changing(kind, Instant::now() + limit);
         self.refused = None;
         self.change += 1;
         match start_aside("kvik-cufile", change) {
@@ -266,14 +276,14 @@ fn phase_mode(phase: Phase) -> Option<Mode> {
 /// It does not end in time.
 fn at_rest(mut state: Guard) -> Result<Guard, Refusal> {
     loop {
-        let until = match state.phase {
-            Phase::Changing(until) => until,
-            Phase::Lost => return Err(lost()),
+        let (change, until) = match state.phase {
+            Phase::Changing(change, until) => (change, until),
+            Phase::Lost(change) => return Err(lost(change)),
             _ => return Ok(state),
         };
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            state.phase = Phase::Lost;
+            state.phase = Phase::Lost(change);
             continue;
         }
         let waited = shared().changed.wait_timeout(state, left);
@@ -281,11 +291,15 @@ fn at_rest(mut state: Guard) -> Result<Guard, Refusal> {
     }
 }
 
-fn lost() -> Refusal {
+fn lost(change: Change) -> Refusal {
     let limit = Duration::from_millis(LIMIT_MS.load(Ordering::Relaxed));
+    let (call, opened, opens) = match change {
+        Change::Opening => ("cuFileDriverOpen", "opened", "opens"),
+        Change::Closing => ("cuFileDriverClose", "closed", "closes"),
+    };
     Refusal::new(format!(
-        "not usable: its driver (cuFileDriverOpen) has neither opened nor failed within {limit:?}; the thread that opens it is lost \
-         to this process, which goes on without cuFile"
+        "not usable: its driver ({call}) has neither {opened} nor failed within {limit:?}; the thread that {opens} it is lost to this \
+         process, which goes on without cuFile"
     ))
 }
 
