@@ -108,6 +108,10 @@ impl CuFileFile {
         if let Some(registered) = &*registered {
             return Ok(Arc::clone(registered));
         }
+        // Whoever gave it up since we were sent here has taken it out, for good.
+        if let Some(why) = self.given_up.get() {
+            return Err(Refusal::new(why.clone()));
+        }
         let driver = driver::acquire(Wanted::Only(wanted))?;
         let made = Arc::new(RegisteredFile::new(&self.file, driver, wanted)?);
         Ok(Arc::clone(registered.insert(made)))
