@@ -8,6 +8,7 @@ mod failures;
 mod on_stream;
 mod order;
 mod registration;
+mod reopening;
 mod silence;
 mod transfers;
 

@@ -36,6 +36,8 @@ pub(crate) enum Wanted {
     Any,
     /// This one.
     Only(Mode),
+    /// This one where it can be had, else whichever it is open in.
+    Rather(Mode),
 }
 
 /// The driver while somebody needs it open.
@@ -154,6 +156,12 @@ pub(crate) fn set(set: impl FnOnce(&CuFile, &mut Settings) -> Result<()>) -> Res
 
 /// Waits for a driver in the mode that is wanted.
 fn opened(wanted: Wanted) -> Result<Guard, Refusal> {
+    if let Wanted::Rather(mode) = wanted {
+        return match opened(Wanted::Only(mode)) {
+            Err(_) if is_open() => opened(Wanted::Any),
+            outcome => outcome,
+        };
+    }
     // Before anything of cuFile's: without CUDA's driver, opening its own never returns. And a child never comes any further, so
     // that nobody waits for a thread that it does not have.
     device::start().map_err(|error| match error.kind() {
@@ -166,7 +174,7 @@ fn opened(wanted: Wanted) -> Result<Guard, Refusal> {
         let mode = match (wanted, state.phase) {
             (Wanted::Any, Phase::Open(_)) => return Ok(state),
             (Wanted::Any, _) => Mode::Compatible,
-            (Wanted::Only(mode), _) => mode,
+            (Wanted::Only(mode) | Wanted::Rather(mode), _) => mode,
         };
         if state.suits(mode)? {
             return Ok(state);
