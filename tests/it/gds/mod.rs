@@ -4,6 +4,7 @@
 mod auto;
 mod batches;
 mod driver;
+mod edges;
 mod failures;
 mod on_stream;
 mod order;

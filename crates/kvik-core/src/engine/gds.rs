@@ -25,7 +25,9 @@ use crate::corridor::{CuFileWay, DeviceWindow, Task, Window};
 use crate::device::{self, Context, Entered, Mark, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::gds::RegisteredFile;
+use crate::gds::edges::has_edges;
 use crate::open;
+use crate::sync::lock;
 
 /// Reads and writes of one file for memory in one context.
 pub(crate) struct Gds {
@@ -94,6 +96,9 @@ impl Gds {
             Ok(base) => base,
             Err(error) => return (moved, Some(Stop::Failed(error))),
         };
+        let range = offset..offset.saturating_add(window.len() as u64);
+        let apart = op == Op::Write && has_edges(&range);
+        let _apart = apart.then(|| lock(self.file.edges()));
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,

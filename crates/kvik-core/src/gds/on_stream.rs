@@ -13,6 +13,7 @@ use std::sync::Arc;
 use kvik_stats::{Backend, Direction, Span, Start, names};
 use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints};
 
+use super::edges::has_edges;
 use super::registered_stream::hints_of;
 use super::turns::turn;
 use super::{CuFileWay, RegisteredFile};
@@ -61,7 +62,8 @@ unsafe impl Sync for CuFileOnStream {}
 impl CuFileOnStream {
     /// Queues a transfer of all of `memory`, which is on a device and has bytes; `None` if cuFile does not do that: it does not take
     /// the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none; and
-    /// where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15).
+    /// where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15). Nor does it
+    /// write parts of pages in the order of a stream: nobody could hold back others that write to the same page meanwhile.
     ///
     /// # Errors
     /// Nothing is queued then, or all that was is done: those of [`CuFileWay::registered`]; `Misuse` for a stream that records a graph or is another device's, or a
@@ -80,6 +82,9 @@ impl CuFileOnStream {
     ) -> Result<Option<CuFileOnStream>> {
         let plan = Plan::new(offset, memory.len() as u64, u64::MAX)?;
         spot.check()?;
+        if direction == Direction::Write && has_edges(&plan.range()) {
+            return Ok(None);
+        }
         let Some(file) = way.registered()?.filter(|file| file.is_direct()) else {
             return Ok(None);
         };

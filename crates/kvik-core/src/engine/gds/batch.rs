@@ -24,6 +24,7 @@ use super::Gds;
 use crate::corridor::{DeviceWindow, Task, Window};
 use crate::engine::{Completion, Engine, Lane};
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::gds::edges::has_edges;
 
 /// Reads and writes of one file for memory in one context, many at once.
 pub(crate) struct GdsBatch {
@@ -330,6 +331,8 @@ impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
             self.tasks.push(None);
             self.tasks.len() - 1
         });
+        // Those wait for each other.
+        let apart = window.direction() == Direction::Write && has_edges(&task.range);
         let base = self.requests.base(&window);
         self.tasks[slot] = Some(Moving {
             task,
@@ -341,7 +344,7 @@ impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
         });
         match base {
             Err(error) => self.finish(slot, Some(error)),
-            Ok(_) if self.requests.room() == 0 => self.move_alone(slot),
+            Ok(_) if apart || self.requests.room() == 0 => self.move_alone(slot),
             Ok(_) => self.go_on(slot),
         }
     }
