@@ -9,6 +9,7 @@
 
 pub(crate) mod buffers;
 pub(crate) mod driver;
+pub(crate) mod edges;
 mod file;
 pub(crate) mod library;
 mod on_stream;

@@ -161,8 +161,8 @@ fn writes_land_where_they_belong_and_large_entries_are_cut() {
     let counts: Vec<_> = outcomes.into_iter().map(Result::unwrap).collect();
     assert_eq!(counts, [1, 4096, 4097, 300_000, 0, 70_001]);
     assert_same(&fs::read(&path).unwrap(), &expected);
-    assert!(cufile.calls("batch-entry") > 6);
-    assert_eq!(cufile.calls("cuFileWrite"), 0);
+    assert!(cufile.calls("batch-entry") > 2);
+    assert!(cufile.calls("cuFileWrite") > 4, "parts of pages go alone");
     drop((handle, gpu));
     assert_all_at_rest(&cuda, &cufile);
 }

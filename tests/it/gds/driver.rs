@@ -222,3 +222,26 @@ fn closing_that_fails_is_told_and_the_driver_stays_open() {
     assert_eq!((cufile.opened(), cufile.calls("cuFileDriverOpen")), (0, 1));
     assert_at_rest(&cuda, &cufile);
 }
+
+#[test]
+fn closing_that_does_not_come_back_is_given_up_in_time_and_says_so() {
+    let (_gpu, cuda, cufile) = start();
+    driver::open().unwrap();
+    driver::for_tests::wait_for_driver(Duration::from_millis(100));
+    cufile.hold_closing();
+    let error = driver::close().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::GdsUnavailable);
+    let told = "its driver (cuFileDriverClose) has neither closed nor failed within 100ms";
+    assert!(error.to_string().contains(told), "{error}");
+    let error = driver::open().unwrap_err();
+    assert!(error.to_string().contains(told), "{error}");
+    cufile.release_closing();
+    let end = Instant::now() + Duration::from_secs(60);
+    while driver::open().is_err() {
+        assert!(Instant::now() < end, "it closed long ago");
+        thread::sleep(Duration::from_millis(1));
+    }
+    driver::close().unwrap();
+    assert_eq!((cufile.opened(), cufile.calls("cuFileDriverOpen")), (0, 2));
+    assert_at_rest(&cuda, &cufile);
+}

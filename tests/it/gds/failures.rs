@@ -171,10 +171,8 @@ fn the_log_of_cufile_stays_out_of_the_working_directory() {
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
     handle.read_exact_at(memory.target(0..LEN), 0).unwrap();
     let told = cufile.parameters();
-    // Who has settings for cuFile has said there where its log is to be.
-    if Path::new("/etc/cufile.json").exists() {
-        assert_eq!(told, Vec::<String>::new());
-    } else {
+    // Settings that are installed with cuFile do not say where it goes; somebody may have added that.
+    if !Path::new("/etc/cufile.json").exists() {
         assert!(
             told.len() == 1 && told[0].contains("kvik-cufile-"),
             "{told:?}"

@@ -4,10 +4,13 @@
 mod auto;
 mod batches;
 mod driver;
+mod edges;
 mod failures;
 mod on_stream;
 mod order;
 mod registration;
+mod reopening;
+mod silence;
 mod transfers;
 
 use std::path::Path;

@@ -90,15 +90,23 @@ fn cufile_moves_the_bytes_when_the_stream_is_there() {
     let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN + 100);
     let held = stream.hold_before(&memory, 9);
     let read = stream.read(&handle, &mut memory, 50..LEN + 50, 0).unwrap();
-    let written = stream.write(&copy, &memory, 50..LEN + 50, 3).unwrap();
+    let whole = 8 * 4096;
+    let written = stream.write(&copy, &memory, 50..whole + 50, 4096).unwrap();
     thread::sleep(Duration::from_millis(20));
     assert!(!read.is_done() && !written.is_done());
     drop(held);
-    assert_eq!(written.check().unwrap(), LEN);
+    assert_eq!(written.check().unwrap(), whole);
     assert!(read.is_done());
     assert_eq!(read.check().unwrap(), LEN);
     assert_same(&memory.bytes()[50..LEN + 50], &pattern(1, 0, LEN));
     assert_all(&memory.bytes()[..50], 9);
+    assert_same(
+        &std::fs::read(copy.path()).unwrap()[4096..],
+        &pattern(1, 0, whole),
+    );
+    // Parts of pages go our own way.
+    let parts = stream.write(&copy, &memory, 50..LEN + 50, 3).unwrap();
+    assert_eq!(parts.check().unwrap(), LEN);
     assert_same(
         &std::fs::read(copy.path()).unwrap()[3..],
         &pattern(1, 0, LEN),
@@ -110,7 +118,7 @@ fn cufile_moves_the_bytes_when_the_stream_is_there() {
         ],
         [1, 1]
     );
-    drop((read, written, handle, copy, direct));
+    drop((read, written, parts, handle, copy, direct));
     assert_at_rest(&cuda, &fake);
 }
 

@@ -201,3 +201,19 @@ fn a_child_neither_registers_nor_ends_what_its_parent_has_registered() {
     );
     assert_at_rest(&cuda, &cufile);
 }
+
+#[test]
+fn what_was_not_registered_is_ended_for_itself_and_leaves_what_is_registered_later() {
+    let (gpu, cuda, cufile) = start_with(CompatMode::On);
+    let memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    let at = |offset: usize| memory.address() + offset as u64;
+    assert!(!register(at(100)).unwrap().is_registered());
+    let open_driver = driver::initialize().unwrap();
+    assert!(register(at(0)).unwrap().is_registered());
+    deregister(at(100)).unwrap();
+    assert_eq!(cufile.buffers(), 1, "somebody else's");
+    deregister(at(0)).unwrap();
+    assert_eq!(cufile.buffers(), 0);
+    drop(open_driver);
+    assert_at_rest(&cuda, &cufile);
+}

@@ -68,6 +68,16 @@ impl FakeCuFile {
         self.control("hold_opening", [0]);
     }
 
+    /// Whoever closes the driver waits until it may go on.
+    pub fn hold_closing(&self) {
+        self.control("hold_closing", [1]);
+    }
+
+    /// Lets them go on.
+    pub fn release_closing(&self) {
+        self.control("hold_closing", [0]);
+    }
+
     /// How often a transfer named a registered buffer by the address where that starts.
     #[must_use]
     pub fn hits(&self) -> usize {

@@ -25,7 +25,9 @@ use crate::corridor::{CuFileWay, DeviceWindow, Task, Window};
 use crate::device::{self, Context, Entered, Mark, Spot};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::gds::RegisteredFile;
+use crate::gds::edges::has_edges;
 use crate::open;
+use crate::sync::lock;
 
 /// Reads and writes of one file for memory in one context.
 pub(crate) struct Gds {
@@ -94,6 +96,9 @@ impl Gds {
             Ok(base) => base,
             Err(error) => return (moved, Some(Stop::Failed(error))),
         };
+        let range = offset..offset.saturating_add(window.len() as u64);
+        let apart = op == Op::Write && has_edges(&range);
+        let _apart = apart.then(|| lock(self.file.edges()));
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
@@ -101,14 +106,10 @@ impl Gds {
                 Err(error) => return (moved, Some(Stop::Failed(error))),
             };
             match self.call(window, base, offset, moved, left) {
-                Ok(0) if op == Op::Read => break,
-                Ok(0) => {
-                    let why = "the file takes no more bytes, without saying why";
-                    return (
-                        moved,
-                        Some(Stop::Refused(Error::new(ErrorKind::Io, op, why))),
-                    );
-                }
+                Ok(0) => match self.after_nothing(window, offset, moved) {
+                    Ok(()) => break,
+                    Err(stop) => return (moved, Some(stop)),
+                },
                 Ok(count) if count > left => {
                     let why = format!("cuFile moved {count} bytes where {left} were asked for");
                     return (
@@ -131,6 +132,32 @@ impl Gds {
             }
         }
         (moved, None)
+    }
+
+    /// What it means that cuFile has moved nothing behind the first `moved` bytes, and did not fail: a read that ends here is one
+    /// that met the end of the file.
+    fn after_nothing(
+        &self,
+        window: &DeviceWindow<'_>,
+        offset: u64,
+        moved: usize,
+    ) -> Result<(), Stop> {
+        let (op, why) = match window.direction() {
+            Direction::Write => (
+                Op::Write,
+                "the file takes no more bytes, without saying why".to_owned(),
+            ),
+            // The file may have become shorter since its size was asked for.
+            Direction::Read => match self.left(window, offset, moved) {
+                Ok(0) => return Ok(()),
+                Ok(left) => (
+                    Op::Read,
+                    format!("cuFile moved none of {left} bytes, without saying why"),
+                ),
+                Err(error) => return Err(Stop::Failed(error)),
+            },
+        };
+        Err(Stop::Refused(Error::new(ErrorKind::Io, op, why)))
     }
 
     /// Whether what cuFile does not carry out may be staged, and whether all is by now.

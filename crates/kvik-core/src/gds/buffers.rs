@@ -60,7 +60,8 @@ pub unsafe fn register_memory(address: *const u8) -> Result<Registration> {
     unsafe { register(address.addr() as u64) }
 }
 
-/// Ends one registration by [`register_memory`] of the same address, or of another one in the same allocation.
+/// Ends one registration by [`register_memory`] of the same address, or of another one in the same allocation; where cuFile was left
+/// alone or the memory is none of its kind, of the same address.
 ///
 /// # Errors
 /// `Misuse` if it is not registered; `Device` if cuFile fails, which then knows the memory no longer; `Forked` in a child of the
@@ -134,6 +135,14 @@ unsafe fn enter(allocation: &Allocation, driver: Result<Use, Refusal>) -> (Optio
 pub(crate) unsafe fn deregister(address: u64) -> Result<()> {
     device::check_process()?;
     let mut table = lock(table());
+    // First, so that what cuFile does not know takes nobody's registration away.
+    if let Some(count) = table.elsewhere.get_mut(&address) {
+        *count -= 1;
+        if *count == 0 {
+            table.elsewhere.remove(&address);
+        }
+        return Ok(());
+    }
     let around = table.known.range_mut(..=address).next_back();
     if let Some((start, known)) = around.filter(|(start, known)| address - **start < known.len) {
         let start = *start;
@@ -148,33 +157,25 @@ pub(crate) unsafe fn deregister(address: u64) -> Result<()> {
             _ => Ok(()),
         };
     }
-    match table.elsewhere.get_mut(&address) {
-        Some(1) => table.elsewhere.remove(&address),
-        Some(count) => {
-            *count -= 1;
-            None
-        }
-        None => {
-            let why = format!("the memory at {address:#x} is not registered, or not any more");
-            return Err(Error::new(ErrorKind::Misuse, Op::Inspect, why));
-        }
-    };
-    Ok(())
+    let why = format!("the memory at {address:#x} is not registered, or not any more");
+    Err(Error::new(ErrorKind::Misuse, Op::Inspect, why))
 }
 
 /// How the driver is to be open for what belongs to no file, or why cuFile is left alone: as the settings of the process say, unless
 /// a file uses it anyway.
 pub(super) fn wanted() -> Result<Result<Wanted, String>> {
-    if driver::is_open() {
-        return Ok(Ok(Wanted::Any));
-    }
-    Ok(match Config::current().compat_mode()? {
-        CompatMode::On => Err("the compat mode ON leaves cuFile alone".to_owned()),
-        CompatMode::Off => Ok(Wanted::Only(Mode::Compatible)),
+    let why_not = match Config::current().compat_mode()? {
+        CompatMode::On => "the compat mode ON leaves cuFile alone".to_owned(),
+        CompatMode::Off => return Ok(Ok(Wanted::Only(Mode::Compatible))),
         CompatMode::Auto => match sign().why_absent() {
-            None => Ok(Wanted::Only(Mode::Direct)),
-            Some(why) => Err(format!("there is no direct path: {why}")),
+            // The mode stays for as long as anything is registered, and files would be staged in the other one.
+            None => return Ok(Ok(Wanted::Rather(Mode::Direct))),
+            Some(why) => format!("there is no direct path: {why}"),
         },
+    };
+    Ok(match driver::is_open() {
+        true => Ok(Wanted::Any),
+        false => Err(why_not),
     })
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Wanted {
     Any,
     /// This one.
     Only(Mode),
+    /// This one where it can be had, else whichever it is open in.
+    Rather(Mode),
 }
 
 /// The driver while somebody needs it open.
@@ -78,9 +80,15 @@ enum Phase {
     Closed,
     Open(Mode),
     /// A thread is at it, for which nobody waits beyond this moment.
-    Changing(Instant),
+    Changing(Change, Instant),
     /// It did not come back in time.
-    Lost,
+    Lost(Change),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Opening,
+    Closing,
 }
 
 type Guard = MutexGuard<'static, State>;
@@ -148,6 +156,12 @@ pub(crate) fn set(set: impl FnOnce(&CuFile, &mut Settings) -> Result<()>) -> Res
 
 /// Waits for a driver in the mode that is wanted.
 fn opened(wanted: Wanted) -> Result<Guard, Refusal> {
+    if let Wanted::Rather(mode) = wanted {
+        return match opened(Wanted::Only(mode)) {
+            Err(_) if is_open() => opened(Wanted::Any),
+            outcome => outcome,
+        };
+    }
     // Before anything of cuFile's: without CUDA's driver, opening its own never returns. And a child never comes any further, so
     // that nobody waits for a thread that it does not have.
     device::start().map_err(|error| match error.kind() {
@@ -160,7 +174,7 @@ fn opened(wanted: Wanted) -> Result<Guard, Refusal> {
         let mode = match (wanted, state.phase) {
             (Wanted::Any, Phase::Open(_)) => return Ok(state),
             (Wanted::Any, _) => Mode::Compatible,
-            (Wanted::Only(mode), _) => mode,
+            (Wanted::Only(mode) | Wanted::Rather(mode), _) => mode,
         };
         if state.suits(mode)? {
             return Ok(state);
@@ -213,6 +227,10 @@ impl State {
     /// Has a thread of its own carry out a change, and returns its number.
     fn begin(&mut self, opening: Opening) -> Result<u64, Refusal> {
         let phase = self.phase;
+        let kind = match opening.opens {
+            Some(_) => Change::Opening,
+            None => Change::Closing,
+        };
         let change = move || {
             let done = opening.run(phase_mode(phase));
             let shared = shared();
@@ -220,7 +238,7 @@ impl State {
             shared.changed.notify_all();
         };
         let limit = Duration::from_millis(LIMIT_MS.load(Ordering::Relaxed));
-        self.phase = Phase::Changing(Instant::now() + limit);
+        self.phase = Phase::Changing(kind, Instant::now() + limit);
         self.refused = None;
         self.change += 1;
         match start_aside("kvik-cufile", change) {
@@ -266,14 +284,14 @@ fn phase_mode(phase: Phase) -> Option<Mode> {
 /// It does not end in time.
 fn at_rest(mut state: Guard) -> Result<Guard, Refusal> {
     loop {
-        let until = match state.phase {
-            Phase::Changing(until) => until,
-            Phase::Lost => return Err(lost()),
+        let (change, until) = match state.phase {
+            Phase::Changing(change, until) => (change, until),
+            Phase::Lost(change) => return Err(lost(change)),
             _ => return Ok(state),
         };
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            state.phase = Phase::Lost;
+            state.phase = Phase::Lost(change);
             continue;
         }
         let waited = shared().changed.wait_timeout(state, left);
@@ -281,11 +299,15 @@ fn at_rest(mut state: Guard) -> Result<Guard, Refusal> {
     }
 }
 
-fn lost() -> Refusal {
+fn lost(change: Change) -> Refusal {
     let limit = Duration::from_millis(LIMIT_MS.load(Ordering::Relaxed));
+    let (call, opened, opens) = match change {
+        Change::Opening => ("cuFileDriverOpen", "opened", "opens"),
+        Change::Closing => ("cuFileDriverClose", "closed", "closes"),
+    };
     Refusal::new(format!(
-        "not usable: its driver (cuFileDriverOpen) has neither opened nor failed within {limit:?}; the thread that opens it is lost \
-         to this process, which goes on without cuFile"
+        "not usable: its driver ({call}) has neither {opened} nor failed within {limit:?}; the thread that {opens} it is lost to this \
+         process, which goes on without cuFile"
     ))
 }
 

@@ -12,6 +12,7 @@ use kvik_sys::{CuFile, CuFileHandle, CuFileStatus};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::driver::{self, Mode, Use, Wanted};
+use super::edges;
 use super::refusal::Refusal;
 use super::sign;
 use crate::compat;
@@ -55,6 +56,8 @@ pub(crate) struct RegisteredFile {
     proof: &'static str,
     // Whether a direct path was proven.
     is_direct: bool,
+    // For writes to parts of pages.
+    edges: Arc<Mutex<()>>,
     // cuFile uses the descriptor until `drop` has run, so nobody else's is taken: that one may be closed before.
     file: File,
     // The driver stays open until the file is not registered any more.
@@ -107,6 +110,10 @@ impl CuFileFile {
         let mut registered = lock(&self.registered);
         if let Some(registered) = &*registered {
             return Ok(Arc::clone(registered));
+        }
+        // Whoever gave it up since we were sent here has taken it out, for good.
+        if let Some(why) = self.given_up.get() {
+            return Err(Refusal::new(why.clone()));
         }
         let driver = driver::acquire(Wanted::Only(wanted))?;
         let made = Arc::new(RegisteredFile::new(&self.file, driver, wanted)?);
@@ -200,6 +207,8 @@ impl RegisteredFile {
                 .try_clone()
                 .map_err(|cause| Refusal::of(Error::io(Op::Open, cause)))?,
         };
+        let edges =
+            edges::edges(&file).map_err(|cause| Refusal::of(Error::io(Op::Inspect, cause)))?;
         // SAFETY: the descriptor is ours, and closed only after `drop` has deregistered it.
         let handle = unsafe { driver.cufile().handle_register(file.as_raw_fd()) }
             .map_err(|status| not_registered(buffered, (wanted, driver.mode()), status))?;
@@ -207,6 +216,7 @@ impl RegisteredFile {
             handle,
             proof,
             is_direct: wanted == Mode::Direct || driver.mode() == Mode::Direct,
+            edges,
             file,
             driver,
         })
@@ -219,6 +229,11 @@ impl RegisteredFile {
     /// Whether cuFile moves its bytes by a direct path; if not, it may copy through memory of the host.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
+    }
+
+    /// What writes to [parts of pages](edges::has_edges) hold while they run.
+    pub(crate) fn edges(&self) -> &Mutex<()> {
+        &self.edges
     }
 
     pub(crate) fn cufile(&self) -> &CuFile {

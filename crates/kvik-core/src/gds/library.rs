@@ -26,9 +26,9 @@ pub(crate) fn load() -> Result<CuFile, Refusal> {
         .map_err(|error| Refusal::new(format!("not installed: {error}")).because(error))
 }
 
-/// cuFile writes its log into the working directory unless told otherwise. Whoever has settings for cuFile has said where.
+/// cuFile writes its log into the working directory unless told otherwise.
 pub(super) fn keep_log_out_of_working_directory(cufile: &CuFile) {
-    if is_configured() {
+    if is_said() {
         return;
     }
     if let Ok(folder) = log_folder() {
@@ -37,13 +37,25 @@ pub(super) fn keep_log_out_of_working_directory(cufile: &CuFile) {
     }
 }
 
-/// Whether cuFile finds settings of its own.
+/// Whether the user has said where the log goes: in a variable of cuFile's, or in the file with its settings. Those that are installed
+/// with it do not.
 #[expect(
     clippy::disallowed_methods,
-    reason = "no setting of kvik's, but the variable by which cuFile finds its own"
+    reason = "no settings of kvik's, but the variables of cuFile's own"
 )]
-fn is_configured() -> bool {
-    env::var_os("CUFILE_ENV_PATH_JSON").is_some() || Path::new("/etc/cufile.json").exists()
+fn is_said() -> bool {
+    let file = env::var_os("CUFILE_ENV_PATH_JSON").unwrap_or_else(|| "/etc/cufile.json".into());
+    env::var_os("CUFILE_LOGFILE_PATH").is_some()
+        || fs::read_to_string(Path::new(&file)).is_ok_and(|settings| names_log_folder(&settings))
+}
+
+/// Whether settings of cuFile's, which are JSON with comments, name a folder for its log.
+fn names_log_folder(settings: &str) -> bool {
+    let mut lines = settings.lines();
+    lines.any(|line| match (line.find("\"dir\""), line.find("//")) {
+        (Some(named), Some(comment)) => named < comment,
+        (named, _) => named.is_some(),
+    })
 }
 
 /// A folder for temporary files that is this user's alone: in one that others may write to, they could lay a link in the
@@ -62,4 +74,29 @@ fn log_folder() -> io::Result<CString> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(CString::new(folder.as_os_str().as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(settings: &str, expected: bool) {
+        assert_eq!(names_log_folder(settings), expected, "{settings}");
+    }
+
+    #[test]
+    fn settings_of_cufile_say_where_its_log_goes_unless_that_is_a_comment() {
+        check("", false);
+        check("{\"logging\": {\"level\": \"ERROR\"}}", false);
+        // As the toolkit installs it.
+        let installed =
+            "{\n  \"logging\": {\n    // \"dir\": \"<folder>\",\n    \"level\": \"ERROR\"\n  },\n}";
+        check(installed, false);
+        check("{\"logging\": {\"dir\": \"/var/log\"}}", true);
+        check(
+            "{\n  \"logging\": {\n    \"dir\" : \"/var/log\", // ours\n  }}",
+            true,
+        );
+    }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use kvik_stats::{Backend, Direction, Span, Start, names};
 use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints};
 
+use super::edges::has_edges;
 use super::registered_stream::hints_of;
 use super::turns::turn;
 use super::{CuFileWay, RegisteredFile};
@@ -66,13 +67,14 @@ unsafe impl Send for CuFileOnStream {}
 unsafe impl Sync for CuFileOnStream {}
 
 impl CuFileOnStream {
-    /// Queues a transfer of all of `memory`, which is on a device and has bytes; `Otherwise` if cuFile does not do that: it does not take
-    /// the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none; and
-    /// where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15).
+    /// Queues a transfer of all of `memory`, which is on a device and has bytes; `Otherwise` if cuFile does not do that: it does not
+    /// take the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none;
+    /// and where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15). Nor
+    /// does it write parts of pages in the order of a stream: nobody could hold back others that write to the same page meanwhile.
     ///
     /// # Errors
-    /// Nothing is queued then, or all that was is done: those of [`CuFileWay::registered`]; `Misuse` for a stream that records a graph or is another device's, or a
-    /// range beyond 2^63 - 1; `Device` if the driver or cuFile fails.
+    /// Nothing is queued then, or all that was is done: those of [`CuFileWay::registered`]; `Misuse` for a stream that records a
+    /// graph or is another device's, or a range beyond 2^63 - 1; `Device` if the driver or cuFile fails.
     ///
     /// # Safety
     /// As for [`OnStream::start`](crate::engine::flagged::OnStream::start).
@@ -87,6 +89,9 @@ impl CuFileOnStream {
     ) -> Result<Started> {
         let plan = Plan::new(offset, memory.len() as u64, u64::MAX)?;
         spot.check()?;
+        if direction == Direction::Write && has_edges(&plan.range()) {
+            return Ok(Started::Otherwise(None));
+        }
         let Some(file) = way.registered()?.filter(|file| file.is_direct()) else {
             return Ok(Started::Otherwise(None));
         };

@@ -53,6 +53,13 @@ controls! {
         0
     }
 
+    /// Whoever closes the driver waits until this is called with 0.
+    fn fake_cufile_hold_closing(held: c_int) -> c_int {
+        state().closing_held = held != 0;
+        changed();
+        0
+    }
+
     /// How often a transfer named a registered buffer by the address where that starts.
     fn fake_cufile_hits() -> usize {
         state().hits

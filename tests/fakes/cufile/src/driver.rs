@@ -152,6 +152,9 @@ fn ready(state: &mut State) -> Answer {
 
 fn close() -> Answer {
     let mut state = state();
+    while state.closing_held {
+        state = wait(state);
+    }
     if state.opened == 0 {
         state.fault("the driver was closed more often than opened".to_owned());
         return Err(DRIVER_NOT_INITIALIZED);

@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(crate) limits: Limits,
     /// Whoever opens the driver waits.
     pub(crate) opening_held: bool,
+    /// Whoever closes it waits.
+    pub(crate) closing_held: bool,
     /// How often a transfer named a buffer that is registered, by the address where that starts.
     pub(crate) hits: usize,
     pub(crate) delay: Duration,
@@ -90,6 +92,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         direct: None,
         limits: Limits::FIRST,
         opening_held: false,
+        closing_held: false,
         hits: 0,
         delay: Duration::from_micros(number("FAKE_CUFILE_DELAY_US", 0)),
         held: false,

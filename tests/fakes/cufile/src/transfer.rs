@@ -1,8 +1,10 @@
 //! Reads and writes: `pread` and `pwrite` where the fake libcuda keeps the bytes.
 
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use kvik_fake_common::Verdict;
 
@@ -141,6 +143,11 @@ impl Transfer {
     /// Goes on after short counts, up to the end of the file.
     fn copy(&self, alias: usize, size: usize) -> isize {
         let fd = self.file.file.as_raw_fd();
+        if self.way == Way::Write
+            && let Some(count) = self.write_pages(alias, size)
+        {
+            return count;
+        }
         let mut done = 0;
         while done < size {
             let (at, left) = (alias + done, size - done);
@@ -169,6 +176,43 @@ impl Transfer {
         isize::try_from(done).unwrap_or(isize::MAX)
     }
 }
+
+impl Transfer {
+    /// Parts of pages are written as the real one does it: read whole, changed, and written whole, so that what others write to the
+    /// same page meanwhile is lost. Nothing where all pages are whole, or cannot be read.
+    fn write_pages(&self, alias: usize, size: usize) -> Option<isize> {
+        let start = u64::try_from(self.file_offset).ok()?;
+        let end = start + size as u64;
+        let (first, last) = (start / PAGE * PAGE, end.next_multiple_of(PAGE));
+        if size == 0 || (first, last) == (start, end) {
+            return None;
+        }
+        let file = &self.file.file;
+        let mut pages = vec![0; (last - first) as usize];
+        let mut there = 0;
+        while there < pages.len() {
+            match file
+                .read_at(&mut pages[there..], first + there as u64)
+                .ok()?
+            {
+                0 => break,
+                count => there += count,
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+        let at = (start - first) as usize;
+        // SAFETY: the fake libcuda, or the caller for memory of the host, vouches for `size` bytes at `alias`, which nobody changes.
+        let bytes = unsafe { std::slice::from_raw_parts(alias as *const u8, size) };
+        pages[at..at + size].copy_from_slice(bytes);
+        let all = &pages[..there.max(at + size)];
+        Some(match file.write_all_at(all, first) {
+            Ok(()) => isize::try_from(size).unwrap_or(isize::MAX),
+            Err(error) => negative(error.raw_os_error().unwrap_or(libc::EIO)),
+        })
+    }
+}
+
+const PAGE: u64 = 4096;
 
 /// What stands for an error in place of a count: the negative status, or -1 and `errno`.
 fn negative(code: i32) -> isize {

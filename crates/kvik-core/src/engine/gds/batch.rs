@@ -24,6 +24,7 @@ use super::Gds;
 use crate::corridor::{DeviceWindow, Task, Window};
 use crate::engine::{Completion, Engine, Lane};
 use crate::error::{Error, ErrorKind, Op, Result};
+use crate::gds::edges::has_edges;
 
 /// Reads and writes of one file for memory in one context, many at once.
 pub(crate) struct GdsBatch {
@@ -248,8 +249,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
         let asked = moving.asked;
         let op = op(&moving.window);
         match event.outcome {
-            // The file ends earlier than it did when this was asked for.
-            Ok(0) if op == Op::Read => self.finish(event.cookie, None),
+            Ok(0) if op == Op::Read => self.read_nothing(event.cookie),
             Ok(0) if self.requests.has_another_way() => self.move_alone(event.cookie),
             Ok(0) => {
                 let why = "the file takes no more bytes, without saying why";
@@ -284,6 +284,23 @@ impl<'w, R: Requests> BatchLane<'w, R> {
     }
 }
 
+impl<R: Requests> BatchLane<'_, R> {
+    /// cuFile has read nothing, and did not fail.
+    fn read_nothing(&mut self, slot: usize) {
+        let Some(moving) = &self.tasks[slot] else {
+            return;
+        };
+        let (offset, moved) = (moving.task.range.start, moving.moved);
+        match self.requests.left(&moving.window, offset, moved) {
+            // The file ends earlier than it did when this was asked for.
+            Ok(0) => self.finish(slot, None),
+            // A call of its own says why, or moves it.
+            Ok(_) => self.move_alone(slot),
+            Err(error) => self.finish(slot, Some(error)),
+        }
+    }
+}
+
 impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
     fn room(&self) -> usize {
         match self.submitted {
@@ -314,6 +331,8 @@ impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
             self.tasks.push(None);
             self.tasks.len() - 1
         });
+        // Those wait for each other.
+        let apart = window.direction() == Direction::Write && has_edges(&task.range);
         let base = self.requests.base(&window);
         self.tasks[slot] = Some(Moving {
             task,
@@ -325,7 +344,7 @@ impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
         });
         match base {
             Err(error) => self.finish(slot, Some(error)),
-            Ok(_) if self.requests.room() == 0 => self.move_alone(slot),
+            Ok(_) if apart || self.requests.room() == 0 => self.move_alone(slot),
             Ok(_) => self.go_on(slot),
         }
     }

@@ -247,6 +247,19 @@ fn what_cufile_does_not_do_in_a_batch_is_asked_of_it_alone() {
 }
 
 #[test]
+fn a_read_of_nothing_before_the_end_of_the_file_is_made_again_alone() {
+    let cufile = Scripted::new(8, |_, request| {
+        Some(Ok(match request.cookie {
+            1 => 0,
+            _ => request.len,
+        }))
+    });
+    let outcomes = run(&mut cufile.lane(), &[100, 40, 100]);
+    assert_eq!(counts(&outcomes), [100, 40, 100]);
+    assert_eq!(cufile.0.borrow().alone, [(100, 0)]);
+}
+
+#[test]
 fn what_fails_in_a_batch_goes_on_alone_where_there_is_another_way() {
     let cufile = Scripted::new(8, |_, request| {
         Some(match request.cookie {
