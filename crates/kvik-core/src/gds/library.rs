@@ -90,7 +90,8 @@ mod tests {
         check("", false);
         check("{\"logging\": {\"level\": \"ERROR\"}}", false);
         // As the toolkit installs it.
-        let installed = "{\n  \"logging\": {\n    // \"dir\": \"/home/<xxxx>\",\n    \"level\": \"ERROR\"\n  },\n}";
+        let installed =
+            "{\n  \"logging\": {\n    // \"dir\": \"<folder>\",\n    \"level\": \"ERROR\"\n  },\n}";
         check(installed, false);
         check("{\"logging\": {\"dir\": \"/var/log\"}}", true);
         check(
