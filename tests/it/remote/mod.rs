@@ -5,5 +5,7 @@ mod opening;
 mod process;
 mod redirects;
 mod replies;
+mod s3;
+mod s3_settings;
 mod silence;
 mod trust;
