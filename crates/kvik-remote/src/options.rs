@@ -194,11 +194,8 @@ impl RemoteOptions {
     /// - `Unsupported`: the URL's scheme is none that is known, the object is of WebHDFS, which this version does not read,
     ///   or its keys are to come from where this version does not get any.
     pub fn open(&self, url: &str) -> Result<RemoteHandle> {
-        if let Some(error) = &self.wrong {
-            return Err(error.clone());
-        }
         let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
-        self.open_at(&Location::parse_among(url, kinds)?)
+        self.open_location(&Location::parse_among(url, kinds)?)
     }
 
     /// Opens the object `key` of `bucket`, both as they are: nothing in them is a separator, an escape or a query.
@@ -206,13 +203,26 @@ impl RemoteOptions {
     /// # Errors
     /// As for [`open`](RemoteOptions::open), and for [`Location::from_bucket_key`].
     pub fn open_bucket_key(&self, bucket: &str, key: &str) -> Result<RemoteHandle> {
+        self.open_location(&Location::from_bucket_key(bucket, key)?)
+    }
+
+    /// Opens the object at `location`, whatever [`kinds`](RemoteOptions::kinds) says.
+    ///
+    /// # Errors
+    /// As for [`open`](RemoteOptions::open).
+    ///
+    /// # Example: a name that no URL could hold as it is
+    /// ```no_run
+    /// use kvik_remote::{Location, RemoteHandle};
+    ///
+    /// let location = Location::from_base_path("https://example.org/data/", "100% sure?.bin")?;
+    /// let object = RemoteHandle::builder().open_location(&location)?;
+    /// # Ok::<(), kvik_core::Error>(())
+    /// ```
+    pub fn open_location(&self, location: &Location) -> Result<RemoteHandle> {
         if let Some(error) = &self.wrong {
             return Err(error.clone());
         }
-        self.open_at(&Location::from_bucket_key(bucket, key)?)
-    }
-
-    fn open_at(&self, location: &Location) -> Result<RemoteHandle> {
         let config = self.config.clone().unwrap_or_else(Config::current);
         let place = Place::Url(location.to_string().into());
         let object = self.find(location, &config);

@@ -1,6 +1,7 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
 mod exams;
+mod names;
 mod opening;
 mod process;
 mod redirects;
