@@ -112,7 +112,7 @@ impl Origin {
             kept.map_err(Failure::of)?;
         }
         let mut tried = Tried::default();
-        let mut first = self.request(range, known, &tried)?;
+        let mut first = self.request(range, known, &mut tried)?;
         let mut url = moved.map_or_else(|| first.url.clone(), |moved| Url::clone(&moved));
         let mut hops = 0;
         loop {
@@ -130,14 +130,14 @@ impl Origin {
                     headers: &reply.headers,
                     cause: &cause,
                 };
-                let mut again = store.learns(&first.headers, &answer, &mut tried).await;
+                let mut again = store.learns(&answer, &mut tried).await;
                 let failure = || self.refusal(&reply, &cause);
                 if !again && store.may_be_elsewhere(&answer, &tried) {
                     tried.otherwise(failure());
                     again = true;
                 }
                 if again {
-                    first = self.request(range, known, &tried)?;
+                    first = self.request(range, known, &mut tried)?;
                     url = first.url.clone();
                     continue;
                 }
@@ -170,7 +170,7 @@ impl Origin {
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)?;
             if let (Asker::Store(store), true) = (&self.asker, direct) {
-                store.accepts(&first.headers, &tried);
+                store.accepts(&tried);
             }
             if hops > 0 {
                 self.moved.store(Some(Arc::new(url)));
@@ -191,7 +191,7 @@ impl Origin {
         &self,
         range: Option<&Range<u64>>,
         known: Known<'_>,
-        tried: &Tried,
+        tried: &mut Tried,
     ) -> Result<Request, Failure> {
         let ask = match range {
             Some(range) => Ask::Range(range.clone()),

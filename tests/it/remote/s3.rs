@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kvik::stats::names::HTTP_RETRIES;
 use kvik::{
-    Addressing, Anonymous, Credentials, ErrorKind, Finding, Keys, Kind, ReadAtExt, RemoteHandle,
-    RemoteOptions,
+    Addressing, Anonymous, ByteSize, Credentials, ErrorKind, Finding, Keys, Kind, ReadAtExt,
+    RemoteHandle, RemoteOptions,
 };
 use kvik_tests::hostile::{Asked, Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
@@ -216,6 +216,20 @@ fn a_region_that_a_server_names_is_taken_and_remembered_for_the_bucket() {
         assert_eq!(server.asked().len(), 5, "another bucket may be elsewhere");
         assert_eq!(HTTP_RETRIES.get(), retries);
     }
+}
+
+/// Other questions are on their way while the first one learns it.
+#[test]
+fn a_region_that_many_requests_learn_at_once_is_taken_by_all_of_them() {
+    let server = strict(account(), pattern(1, 0, 1_000_000));
+    let object = options(&server)
+        .region("us-east-2")
+        .len(1_000_000)
+        .part_size(ByteSize::kib(40))
+        .open("s3://b/k")
+        .unwrap();
+    assert_same(&object.read_to_end(0).unwrap(), &pattern(1, 0, 1_000_000));
+    assert_eq!(object.s3().unwrap().region, "eu-west-1");
 }
 
 #[test]

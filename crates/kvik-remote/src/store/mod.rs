@@ -5,12 +5,12 @@ mod regions;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
-use http::header::{AUTHORIZATION, LOCATION};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
+use http::header::LOCATION;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
 use self::regions::Bucket;
@@ -41,8 +41,8 @@ pub(crate) struct Store {
     account: Account,
     keys: ArcSwapOption<Keys>,
     region: ArcSwapOption<Arc<str>>,
-    /// The signature that a server took last.
-    accepted: ArcSwapOption<HeaderValue>,
+    /// Whether a server has taken a request.
+    was_good: AtomicBool,
 }
 
 /// What one question has tried so far beyond its first request; each once at the most.
@@ -50,6 +50,9 @@ pub(crate) struct Store {
 pub(crate) struct Tried {
     region: bool,
     renewed: bool,
+    /// What the last request was made with: other questions learn, too, while it is on its way.
+    keys_used: Option<Arc<Keys>>,
+    region_used: String,
     /// Why the first way to address it was given up.
     otherwise: Option<Failure>,
 }
@@ -77,7 +80,7 @@ impl Store {
             account,
             keys: ArcSwapOption::empty(),
             region: ArcSwapOption::new(region),
-            accepted: ArcSwapOption::empty(),
+            was_good: AtomicBool::new(false),
         }
     }
 
@@ -106,36 +109,35 @@ impl Store {
         let ends = self.keys.load().as_ref().and_then(|keys| keys.expiry());
         match ends {
             Some(end) if end <= now + EARLY => match self.find_again().await {
-                Ok(_) => Ok(()),
                 // They are good for a moment still.
                 Err(_) if end > now => Ok(()),
-                Err(error) => Err(error),
+                found => found,
             },
             _ => Ok(()),
         }
     }
 
     /// The request for `ask`, as far as is known by now.
-    pub(crate) fn request(&self, ask: &Ask, now: SystemTime, tried: &Tried) -> Result<Request> {
+    pub(crate) fn request(&self, ask: &Ask, now: SystemTime, tried: &mut Tried) -> Result<Request> {
         let (keys, region) = (self.keys.load_full(), self.region.load_full());
+        let learnt = region.as_ref().map(|region| &***region);
         let moment = Moment {
             keys: keys.as_deref(),
-            region: region.as_ref().map(|region| &***region),
+            region: learnt,
             ..Moment::at(now)
         };
-        self.endpoint(tried).request(ask, &moment)
+        let endpoint = self.endpoint(tried);
+        let request = endpoint.request(ask, &moment);
+        tried.region_used = endpoint.inner().region_in_use(learnt).to_owned();
+        tried.keys_used = keys;
+        request
     }
 
-    /// Whether the refusal, of a request with the headers `sent`, taught something by which the next one may succeed.
-    pub(crate) async fn learns(
-        &self,
-        sent: &HeaderMap,
-        answer: &Refused<'_>,
-        tried: &mut Tried,
-    ) -> bool {
+    /// Whether the refusal taught something by which the next request may succeed.
+    pub(crate) async fn learns(&self, answer: &Refused<'_>, tried: &mut Tried) -> bool {
         if !tried.region
             && let Some(region) = answer.region()
-            && region != self.region_in_use()
+            && region != tried.region_used
         {
             tried.region = true;
             let region: Arc<str> = region.into();
@@ -145,10 +147,10 @@ impl Store {
         }
         if !tried.renewed && self.is_signed() && answer.is_about_keys() {
             tried.renewed = true;
-            let signature = sent.get(AUTHORIZATION);
-            let was_good = signature.is_some() && self.accepted.load().as_deref() == signature;
-            let has_others = matches!(self.find_again().await, Ok(true));
-            if was_good || has_others {
+            // Where the source fails now, the refusal is what counts.
+            let _ = self.find_again().await;
+            let has_others = self.keys.load().as_deref() != tried.keys_used.as_deref();
+            if has_others || self.was_good.load(Ordering::Relaxed) {
                 self.renew();
                 return true;
             }
@@ -172,8 +174,8 @@ impl Store {
             && !UNDERSTOOD.contains(&code)
     }
 
-    /// A server took the request with these headers.
-    pub(crate) fn accepts(&self, sent: &HeaderMap, tried: &Tried) {
+    /// A server took a request.
+    pub(crate) fn accepts(&self, tried: &Tried) {
         let way = match tried.otherwise {
             Some(_) => OTHER,
             None => FIRST,
@@ -183,10 +185,7 @@ impl Store {
         let _ = self
             .addressed
             .compare_exchange(UNKNOWN, way, before, before);
-        let signature = sent.get(AUTHORIZATION);
-        if self.accepted.load().as_deref() != signature {
-            self.accepted.store(signature.cloned().map(Arc::new));
-        }
+        self.was_good.store(true, before);
     }
 
     /// What a text must not show.
@@ -253,19 +252,15 @@ impl Store {
         }
     }
 
-    /// Whether the source has other keys by now, which are taken.
-    async fn find_again(&self) -> Result<bool> {
+    /// Takes the keys that the source has by now.
+    async fn find_again(&self) -> Result<()> {
         let (Account::IfAny(source) | Account::Always(source)) = &self.account else {
-            return Ok(false);
+            return Ok(());
         };
-        let Some(found) = source.find().await? else {
-            return Ok(false);
-        };
-        let others = self.keys.load().as_deref() != Some(&found);
-        if others {
+        if let Some(found) = source.find().await? {
             self.keys.store(Some(Arc::new(found)));
         }
-        Ok(others)
+        Ok(())
     }
 }
 
