@@ -337,6 +337,10 @@ fn s6_a_store_that_wants_the_bucket_in_the_host_gets_it_there() {
     let hosted = options.clone().addressing(Addressing::VirtualHost);
     hosted.open("s3://b/k").unwrap();
     assert_eq!(server.asked().len(), 3);
+    // Several requests at once find it out, too.
+    let many = options.clone().len(5).part_size(ByteSize::new(1));
+    let object = many.open("s3://b/k").unwrap();
+    assert_eq!(object.read_to_end(0).unwrap(), b"bytes");
     // Where that is not wanted, or helps nobody, the first refusal is told.
     let path = options.clone().addressing(Addressing::Path);
     for error in [

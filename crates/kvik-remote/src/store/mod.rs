@@ -53,6 +53,7 @@ pub(crate) struct Tried {
     /// What the last request was made with: other questions learn, too, while it is on its way.
     keys_used: Option<Arc<Keys>>,
     region_used: String,
+    was_first_way: bool,
     /// Why the first way to address it was given up.
     otherwise: Option<Failure>,
 }
@@ -127,6 +128,7 @@ impl Store {
             ..Moment::at(now)
         };
         let endpoint = self.endpoint(tried);
+        tried.was_first_way = std::ptr::eq(endpoint, &self.first);
         let request = endpoint.request(ask, &moment);
         tried.region_used = endpoint.inner().region_in_use(learnt).to_owned();
         tried.keys_used = keys;
@@ -163,10 +165,11 @@ impl Store {
 
     /// Whether a refusal may be for the way in which the object was addressed, and there is another that was not tried.
     pub(crate) fn may_be_elsewhere(&self, answer: &Refused<'_>, tried: &Tried) -> bool {
-        let unknown = self.addressed.load(Ordering::Relaxed) == UNKNOWN;
+        let may_be_other = self.addressed.load(Ordering::Relaxed) != FIRST;
         let code = answer.cause.code.as_deref().unwrap_or_default();
         self.other.is_some()
-            && unknown
+            && may_be_other
+            && tried.was_first_way
             && tried.otherwise.is_none()
             && !answer.headers.contains_key(LOCATION)
             && matches!(answer.status, 300..=308 | 400 | 403..=405 | 421)
