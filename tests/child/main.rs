@@ -47,6 +47,7 @@ fn main() {
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
         "remote-read" => remote::read(args),
+        "remote-facts" => remote::facts(args),
         "remote-forked" => remote::forks(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),

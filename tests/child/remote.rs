@@ -28,3 +28,17 @@ pub(crate) fn forks(args: &[String]) {
     .succeeded();
     check(&object);
 }
+
+/// `remote-facts URL`
+pub(crate) fn facts(args: &[String]) {
+    match RemoteHandle::open(&args[0]) {
+        Ok(object) => {
+            let facts = object.s3().unwrap();
+            let keys = facts.keys.as_deref().unwrap_or("no keys");
+            let bytes = object.read_to_end(0).unwrap().len();
+            let kind = object.kind();
+            println!("{kind}, {bytes} bytes, {keys}, {}", facts.region);
+        }
+        Err(error) => println!("{}: {error}", error.kind()),
+    }
+}

@@ -34,9 +34,12 @@ impl Child {
         let variables = kvik::config::Key::ALL
             .iter()
             .flat_map(|key| key.variables());
-        variables.for_each(|variable| {
+        variables.chain(AWS.iter()).for_each(|variable| {
             self.0.env_remove(variable);
         });
+        for file in ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"] {
+            self.0.env(file, "/dev/null");
+        }
         self
     }
 
@@ -96,3 +99,16 @@ impl Child {
         String::from_utf8(output.stdout).unwrap()
     }
 }
+
+const AWS: [&str; 10] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+    "AWS_CA_BUNDLE",
+];

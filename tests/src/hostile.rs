@@ -78,7 +78,12 @@ impl<T: Read + Write> Stream for T {}
 impl Server {
     /// Starts a server that does what `play` says. Requests are numbered as they come.
     pub fn start(play: impl Fn(&Asked) -> Script + Send + Sync + 'static) -> Server {
-        Server::start_with(play, None)
+        Server::start_with(play, None, "127.0.0.1:0")
+    }
+
+    /// The same by version 6 of IP.
+    pub fn start_v6(play: impl Fn(&Asked) -> Script + Send + Sync + 'static) -> Server {
+        Server::start_with(play, None, "[::1]:0")
     }
 
     /// The same over connections that `wrap` has made.
@@ -86,7 +91,7 @@ impl Server {
         play: impl Fn(&Asked) -> Script + Send + Sync + 'static,
         wrap: Arc<Wrap>,
     ) -> Server {
-        Server::start_with(play, Some(wrap))
+        Server::start_with(play, Some(wrap), "127.0.0.1:0")
     }
 
     /// A server that has `object` at each of its URLs, and is right.
@@ -98,8 +103,9 @@ impl Server {
     fn start_with(
         play: impl Fn(&Asked) -> Script + Send + Sync + 'static,
         wrap: Option<Arc<Wrap>>,
+        address: &str,
     ) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             play: Box::new(play),

@@ -26,5 +26,6 @@ pub mod mounts;
 pub mod need;
 pub mod os;
 pub mod pattern;
+pub mod s3;
 pub mod server;
 pub mod tls;

@@ -14,6 +14,7 @@ use crate::fetch::Fetch;
 use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
+use crate::origin::Asker;
 use crate::validator::Validator;
 
 /// An object of a server, opened. Cloning it gives another handle to the same object, with the same connections; all methods
@@ -42,6 +43,18 @@ struct Opened {
     manner: Manner,
 }
 
+/// How an object of S3 is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct S3Facts {
+    /// The URL that requests go to, without secrets.
+    pub address: String,
+    /// Where the keys that sign came from, for people to read; `None` if nothing is signed.
+    pub keys: Option<String>,
+    /// The region that requests are for.
+    pub region: String,
+}
+
 /// How its calls go about it.
 pub(crate) struct Manner {
     pub(crate) timeout: Option<Duration>,
@@ -58,6 +71,14 @@ impl RemoteHandle {
     /// As for [`RemoteOptions::open`].
     pub fn open(url: &str) -> Result<RemoteHandle> {
         RemoteOptions::new().open(url)
+    }
+
+    /// Opens the object `key` of the bucket `bucket` of S3, both as they are.
+    ///
+    /// # Errors
+    /// As for [`RemoteOptions::open_bucket_key`].
+    pub fn from_bucket_key(bucket: &str, key: &str) -> Result<RemoteHandle> {
+        RemoteOptions::new().open_bucket_key(bucket, key)
     }
 
     /// Options for everything else: short for [`RemoteOptions::new`].
@@ -96,6 +117,19 @@ impl RemoteHandle {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.0.object.origin.name
+    }
+
+    /// How an object of S3 is asked for, as far as is known by now; `None` for one of another kind, and for a presigned URL.
+    #[must_use]
+    pub fn s3(&self) -> Option<S3Facts> {
+        match &self.0.object.origin.asker {
+            Asker::Store(store) => Some(S3Facts {
+                address: store.address(),
+                keys: store.key_source(),
+                region: store.region_in_use(),
+            }),
+            Asker::Plain(_) => None,
+        }
     }
 
     /// Reads into `target` from `offset` on; returns the count of bytes, short only at the end of the object and 0 at or past

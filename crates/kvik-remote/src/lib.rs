@@ -55,6 +55,7 @@ mod location;
 mod cause;
 mod endpoint;
 mod sign;
+mod store;
 
 mod percent;
 mod redact;
@@ -65,7 +66,8 @@ pub use credentials::{
     AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
     Said,
 };
-pub use handle::RemoteHandle;
+pub use endpoint::Addressing;
+pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
-pub use options::RemoteOptions;
+pub use options::{Anonymous, RemoteOptions};
 pub use validator::Validator;

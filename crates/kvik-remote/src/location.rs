@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
+pub(crate) use host::suffix_of;
 pub use kind::Kind;
 pub(crate) use object::{Object, Site, Style};
 pub(crate) use url::{UserInfo, WebUrl};

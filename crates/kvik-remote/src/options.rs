@@ -1,5 +1,7 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod s3;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +16,18 @@ use kvik_config::{ByteSize, Config, Key, Origin as Who};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
-use crate::endpoint::{Endpoint, HttpEndpoint, PresignedEndpoint};
+use crate::endpoint::{HttpEndpoint, PresignedEndpoint};
 use crate::handle::{Manner, RemoteHandle};
 use crate::location::{Kind, Location};
 use crate::object::Object;
 use crate::opening;
-use crate::origin::{Limits, Origin};
+use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, runtime};
+
+pub use self::s3::Anonymous;
+use self::s3::S3Wishes;
 
 /// How a remote object is opened and read. What is not said here the settings say, and their defaults.
 ///
@@ -41,6 +46,7 @@ pub struct RemoteOptions {
     kinds: Option<Vec<Kind>>,
     len: Option<u64>,
     headers: HeaderMap,
+    s3: S3Wishes,
     wrong: Option<Error>,
     ca_bundle: Option<PathBuf>,
     connect_timeout: Option<Duration>,
@@ -183,19 +189,48 @@ impl RemoteOptions {
     /// - `Untrusted`: the server does not prove itself.
     /// - `RangeUnsupported`: the server sends no ranges, and the object is longer than
     ///   [`whole_limit`](RemoteOptions::whole_limit).
-    /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value.
-    /// - `Unsupported`: the URL's scheme is none that is known, or the object is of a kind that this version does not read: S3
-    ///   but by presigned URLs, and WebHDFS.
+    /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value, or keys of S3
+    ///   are not what they must be.
+    /// - `Unsupported`: the URL's scheme is none that is known, the object is of WebHDFS, which this version does not read,
+    ///   or its keys are to come from where this version does not get any.
     pub fn open(&self, url: &str) -> Result<RemoteHandle> {
+        let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
+        self.open_location(&Location::parse_among(url, kinds)?)
+    }
+
+    /// Opens the object `key` of `bucket`, both as they are: nothing in them is a separator, an escape or a query.
+    ///
+    /// # Errors
+    /// As for [`open`](RemoteOptions::open), and for [`Location::from_bucket_key`].
+    pub fn open_bucket_key(&self, bucket: &str, key: &str) -> Result<RemoteHandle> {
+        self.open_location(&Location::from_bucket_key(bucket, key)?)
+    }
+
+    /// Opens the object at `location`, whatever [`kinds`](RemoteOptions::kinds) says.
+    ///
+    /// # Errors
+    /// As for [`open`](RemoteOptions::open).
+    ///
+    /// # Example: a name that no URL could hold as it is
+    /// ```no_run
+    /// use kvik_remote::{Location, RemoteHandle};
+    ///
+    /// let location = Location::from_base_path("https://example.org/data/", "100% sure?.bin")?;
+    /// let object = RemoteHandle::builder().open_location(&location)?;
+    /// # Ok::<(), kvik_core::Error>(())
+    /// ```
+    pub fn open_location(&self, location: &Location) -> Result<RemoteHandle> {
         if let Some(error) = &self.wrong {
             return Err(error.clone());
         }
-        let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
-        let location = Location::parse_among(url, kinds)?;
         let config = self.config.clone().unwrap_or_else(Config::current);
         let place = Place::Url(location.to_string().into());
-        let object = self.find(&location, &config);
+        let object = self.find(location, &config);
         let object = object.map_err(|error| error.at(&place))?;
+        let kind = match &object.origin.asker {
+            Asker::Store(store) if !store.is_signed() => Kind::S3Public,
+            _ => location.kind(),
+        };
         let manner = Manner {
             timeout: self.timeout,
             concurrency: self.concurrency,
@@ -203,18 +238,29 @@ impl RemoteOptions {
             config: self.config.clone(),
             pool: self.pool.clone(),
         };
-        Ok(RemoteHandle::new(object, location.kind(), manner))
+        Ok(RemoteHandle::new(object, kind, manner))
     }
 
     fn find(&self, location: &Location, config: &Config) -> Result<Object> {
         let origin = self.origin(location, config)?;
-        if let Some(len) = self.len {
+        let (whole, known) = (
+            self.whole_limit.map_or(WHOLE, |size| size.bytes()),
+            self.len,
+        );
+        if let (Some(len), Asker::Plain(_)) = (known, &origin.asker) {
             return Ok(Object::new(origin, len, Bytes::new(), None));
         }
-        let whole = self.whole_limit.map_or(WHOLE, |size| size.bytes());
         let limit = self.timeout;
         let (origin, found) = runtime()?.wait_for(async move {
-            let open = opening::open(&origin, whole);
+            let open = async {
+                if let Asker::Store(store) = &origin.asker {
+                    store.prepare().await?;
+                }
+                match known {
+                    Some(_) => Ok(None),
+                    None => opening::open(&origin, whole).await.map(Some),
+                }
+            };
             let found = match limit {
                 None => open.await,
                 Some(limit) => tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
@@ -224,23 +270,25 @@ impl RemoteOptions {
             };
             (origin, found)
         })?;
-        let found = found?;
-        Ok(Object::new(
-            origin,
-            found.len,
-            found.head,
-            Some(found.validator),
-        ))
+        Ok(match found? {
+            Some(found) => Object::new(origin, found.len, found.head, Some(found.validator)),
+            None => Object::new(origin, known.unwrap_or_default(), Bytes::new(), None),
+        })
     }
 
     fn origin(&self, location: &Location, config: &Config) -> Result<Origin> {
-        let endpoint: Box<dyn Endpoint> = match location.kind() {
-            Kind::Http => Box::new(HttpEndpoint::new(location, &self.headers)?),
-            Kind::S3Presigned => Box::new(PresignedEndpoint::new(location, &self.headers)?),
-            other => {
-                let why = format!(
-                    "objects of the kind {other} are not read by this version; a presigned URL of one is"
-                );
+        let mut trust = match &self.ca_bundle {
+            Some(path) => Trust::in_file(path),
+            None => Trust::of(config)?,
+        };
+        let asker = match location.kind() {
+            Kind::Http => Asker::Plain(Box::new(HttpEndpoint::new(location, &self.headers)?)),
+            Kind::S3Presigned => {
+                Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
+            }
+            Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
+            Kind::WebHdfs => {
+                let why = "files of WebHDFS are not read by this version";
                 return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
             }
         };
@@ -254,13 +302,9 @@ impl RemoteOptions {
             Who::Default => None,
             _ => Some(config.http_status_codes()?),
         };
-        let trust = match &self.ca_bundle {
-            Some(path) => Trust::in_file(path),
-            None => Trust::of(config)?,
-        };
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
-            endpoint,
+            asker,
             secrets: location.secrets(),
             client: ClientOptions {
                 trust,

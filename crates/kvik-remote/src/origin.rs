@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, RANGE, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
 use kvik_stats::names;
@@ -17,10 +17,11 @@ use url::Url;
 
 use crate::cause::Cause;
 use crate::endpoint::{Ask, Endpoint, Moment};
-use crate::failure::Failure;
+use crate::failure::{Again, Failure};
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
+use crate::store::{Refused, Store, Tried};
 use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
 use crate::validator::Validator;
 
@@ -28,7 +29,7 @@ use crate::validator::Validator;
 pub(crate) struct Origin {
     /// Makes the requests. Their headers are meant for the origin of their URL alone: whatever the caller sends along may
     /// be a secret.
-    pub(crate) endpoint: Box<dyn Endpoint>,
+    pub(crate) asker: Asker,
     /// What no text may show, even where a server says it.
     pub(crate) secrets: Vec<String>,
     pub(crate) client: ClientOptions,
@@ -40,6 +41,15 @@ pub(crate) struct Origin {
     /// Where the server has sent us.
     pub(crate) moved: ArcSwapOption<Url>,
     pub(crate) shared: PerProcess<Shared>,
+}
+
+/// What makes the requests.
+#[derive(Debug)]
+pub(crate) enum Asker {
+    /// Each by itself.
+    Plain(Box<dyn Endpoint>),
+    /// By what was learnt from answers to earlier ones.
+    Store(Box<Store>),
 }
 
 /// How long a server may be silent.
@@ -97,11 +107,44 @@ impl Origin {
         let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
         let moved = self.moved.load_full();
         let mut remembered = moved.is_some();
-        let first = self.request(range, known)?;
+        if let Asker::Store(store) = &self.asker {
+            let kept = store.keep_fresh(SystemTime::now()).await;
+            kept.map_err(Failure::of)?;
+        }
+        let mut tried = Tried::default();
+        let mut first = self.request(range, known, &mut tried)?;
         let mut url = moved.map_or_else(|| first.url.clone(), |moved| Url::clone(&moved));
         let mut hops = 0;
         loop {
-            let reply = self.send(shared, first.to(&url)).await?;
+            let mut reply = match self.send(shared, first.to(&url)).await {
+                Ok(reply) => reply,
+                Err(failure) => return Err(tried.or(failure)),
+            };
+            let status = reply.status.as_u16();
+            let refuses = matches!(status, 300..=399) || is_refusal(status);
+            let direct = hops == 0 && !remembered;
+            if let (Asker::Store(store), true) = (&self.asker, direct && refuses) {
+                let cause = self.cause(&mut reply).await;
+                let answer = Refused {
+                    status,
+                    headers: &reply.headers,
+                    cause: &cause,
+                };
+                let mut again = store.learns(&answer, &mut tried).await;
+                let failure = || self.refusal(&reply, &cause);
+                if !again && store.may_be_elsewhere(&answer, &tried) {
+                    tried.otherwise(failure());
+                    again = true;
+                }
+                if again {
+                    first = self.request(range, known, &mut tried)?;
+                    url = first.url.clone();
+                    continue;
+                }
+                if !reply.headers.contains_key(LOCATION) || is_refusal(status) {
+                    return Err(tried.or(failure()));
+                }
+            }
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
                 hops += 1;
                 if hops > redirect::MOST {
@@ -112,7 +155,6 @@ impl Origin {
                 url = to;
                 continue;
             }
-            let status = reply.status.as_u16();
             // A place that was good for a while: the server that sent us there may know the next one.
             if remembered && matches!(status, 401 | 403 | 404 | 410) {
                 self.moved.store(None);
@@ -120,12 +162,16 @@ impl Origin {
                 url = first.url.clone();
                 continue;
             }
-            if status >= 400 && !matches!(status, 412 | 416) {
-                return Err(self.refusal(reply).await);
+            if is_refusal(status) {
+                let cause = self.cause(&mut reply).await;
+                return Err(self.refusal(&reply, &cause));
             }
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)?;
+            if let (Asker::Store(store), true) = (&self.asker, direct) {
+                store.accepts(&tried);
+            }
             if hops > 0 {
                 self.moved.store(Some(Arc::new(url)));
             }
@@ -141,15 +187,22 @@ impl Origin {
     }
 
     /// The request, as it goes out to where the object is known to be.
-    fn request(&self, range: Option<&Range<u64>>, known: Known<'_>) -> Result<Request, Failure> {
+    fn request(
+        &self,
+        range: Option<&Range<u64>>,
+        known: Known<'_>,
+        tried: &mut Tried,
+    ) -> Result<Request, Failure> {
         let ask = match range {
             Some(range) => Ask::Range(range.clone()),
             None => Ask::Whole,
         };
-        let made = self
-            .endpoint
-            .request(&ask, &Moment::at(SystemTime::now()))
-            .and_then(|request| Ok((request.to_url()?, request.headers)));
+        let now = SystemTime::now();
+        let made = match &self.asker {
+            Asker::Plain(endpoint) => endpoint.request(&ask, &Moment::at(now)),
+            Asker::Store(store) => store.request(&ask, now, tried),
+        };
+        let made = made.and_then(|request| Ok((request.to_url()?, request.headers)));
         let (url, mut headers) = made.map_err(Failure::of)?;
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers
@@ -170,22 +223,43 @@ impl Origin {
         }
     }
 
-    /// What an answer that says that something is wrong means, with the reason that its body gives.
-    async fn refusal(&self, mut reply: Reply) -> Failure {
-        let now = SystemTime::now();
-        let mut failure = reply::refusal(reply.status, &reply.headers, &self.policy, now);
+    /// The reason that an answer gives in its body.
+    async fn cause(&self, reply: &mut Reply) -> Cause {
         let kind = reply.headers.get(CONTENT_TYPE);
-        if kind.is_none_or(|kind| !kind.as_bytes().ends_with(b"xml")) {
-            return failure;
+        let is_xml = kind.is_some_and(|kind| kind.as_bytes().ends_with(b"xml"));
+        let mut secrets = self.secrets.clone();
+        match &self.asker {
+            Asker::Store(store) => secrets.extend(store.secrets()),
+            Asker::Plain(_) if !is_xml => return Cause::default(),
+            Asker::Plain(_) => {}
         }
         let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
-        let cause = Cause::of_s3(&body, &self.secrets).or_headers(&reply.headers, &self.secrets);
+        Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
+    }
+
+    /// What an answer that says that something is wrong means.
+    fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
+        let (status, now) = (reply.status, SystemTime::now());
+        let mut failure = reply::refusal(status, &reply.headers, &self.policy, now);
         if !cause.is_empty() {
             failure.why = format!("{}: {cause}", failure.why);
-            failure.kind = cause.kind(reply.status.as_u16());
+            failure.kind = cause.kind(status.as_u16());
+        }
+        if let Asker::Store(store) = &self.asker {
+            if failure.again == Again::Never && cause.passes() {
+                failure.again = Again::Soon;
+            }
+            if failure.kind == ErrorKind::PermissionDenied {
+                failure.why = format!("{}; {}", failure.why, store.who());
+            }
         }
         failure
     }
+}
+
+/// Whether the status says that something is wrong, and not what is known of the object.
+fn is_refusal(status: u16) -> bool {
+    status >= 400 && !matches!(status, 412 | 416)
 }
 
 impl Request {

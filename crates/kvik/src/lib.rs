@@ -31,11 +31,11 @@
 //!
 //! # Features
 //! - `cudarc`: module `cudarc`, for slices and streams of that crate.
-//! - `remote`: objects of servers, by URL: `RemoteHandle`.
+//! - `remote`: objects of HTTP servers and of S3, by URL: `RemoteHandle`.
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet
-//! S3 and WebHDFS, memory maps, Zarr.
+//! WebHDFS, memory maps, Zarr.
 #![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 

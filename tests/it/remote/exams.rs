@@ -7,6 +7,11 @@ fn remote_objects_pass() {
     short_exam(&Remote::new(), 4);
 }
 
+#[test]
+fn objects_of_s3_pass() {
+    short_exam(&Remote::of_s3(), 4);
+}
+
 /// Nothing of them is kept from when they were opened.
 #[test]
 fn remote_objects_of_known_size_pass() {

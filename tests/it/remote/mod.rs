@@ -1,9 +1,12 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
 mod exams;
+mod names;
 mod opening;
 mod process;
 mod redirects;
 mod replies;
+mod s3;
+mod s3_settings;
 mod silence;
 mod trust;

@@ -57,6 +57,21 @@ fn an_authority_is_trusted_by_the_variables_that_other_programs_know() {
 }
 
 #[test]
+fn an_authority_is_trusted_for_s3_by_the_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let file = authority.file(folder.path());
+    let server = authority.serve(Certificate::Right, play);
+    let config = folder.path().join("config");
+    let text = format!("[default]\nca_bundle = {}\n", file.display());
+    std::fs::write(&config, text).unwrap();
+    let read = child("remote-facts").arg("s3://b/k");
+    let read = read.env("AWS_ENDPOINT_URL", url(&server, ""));
+    let said = read.env("AWS_CONFIG_FILE", &config).succeeds();
+    assert_eq!(said, "S3 public, 100000 bytes, no keys, us-east-1\n");
+}
+
+#[test]
 fn a_server_that_does_not_prove_itself_is_refused_at_once_with_the_check_that_failed() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new();

@@ -1,15 +1,16 @@
-//! The doors of remote objects: over HTTP, into memory of the host or of a device.
+//! The doors of remote objects: over HTTP, and of S3 by signed requests, into memory of the host or of a device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use kvik::{ReadAt, RemoteHandle};
+use kvik::{Keys, ReadAt, RemoteHandle};
 
 use super::on_device::OnDevice;
 use super::{Door, InFlight, Opened, Setting};
 use crate::gpu::{Gpu, Kind};
 use crate::hostile::{Reply, Server};
+use crate::s3::Account;
 
 /// Objects of a server that is right.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ struct Shelf {
     objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>>,
     next: AtomicUsize,
     server: Server,
+    account: Option<Account>,
 }
 
 impl Remote {
@@ -32,9 +34,18 @@ impl Remote {
     #[must_use]
     pub fn new() -> Remote {
         Remote {
-            shelf: Shelf::new(),
+            shelf: Shelf::new(None),
             size_known: false,
             device: None,
+        }
+    }
+
+    /// Objects of a server of S3 that checks each signature.
+    #[must_use]
+    pub fn of_s3() -> Remote {
+        Remote {
+            shelf: Shelf::new(Some(Account::new("AKIAMINE", "hunter/2+2"))),
+            ..Remote::new()
         }
     }
 
@@ -64,10 +75,17 @@ impl Default for Remote {
 }
 
 impl Shelf {
-    fn new() -> Arc<Shelf> {
+    fn new(account: Option<Account>) -> Arc<Shelf> {
         let objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>> = Arc::default();
         let served = Arc::clone(&objects);
+        let checked = account.clone();
         let server = Server::start(move |asked| {
+            let refusal = checked
+                .as_ref()
+                .and_then(|account| account.check(asked).err());
+            if let Some(refusal) = refusal {
+                return refusal.script();
+            }
             let object = served.lock().unwrap().get(&asked.path).cloned();
             match object {
                 Some(object) => Reply::of(&object, asked).script(),
@@ -78,20 +96,32 @@ impl Shelf {
             objects,
             next: AtomicUsize::new(0),
             server,
+            account,
         })
     }
 
     /// Puts an object there, and opens it.
     fn open(&self, bytes: &[u8], setting: &Setting, size_known: bool) -> Placed {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
-        let path = format!("/{name}");
+        let path = match &self.account {
+            Some(_) => format!("/bucket/{name}"),
+            None => format!("/{name}"),
+        };
         let object = Arc::new(bytes.to_owned());
         self.objects.lock().unwrap().insert(path.clone(), object);
         let mut options = RemoteHandle::builder().config(&setting.config());
         if size_known {
             options = options.len(bytes.len() as u64);
         }
-        let handle = options.open(&self.server.url(&name)).unwrap();
+        let handle = match &self.account {
+            None => options.open(&self.server.url(&name)),
+            Some(account) => options
+                .endpoint_url(&self.server.url(""))
+                .region(&account.region)
+                .keys(Keys::new(&account.id, &account.secret))
+                .open_bucket_key("bucket", &name),
+        };
+        let handle = handle.unwrap();
         Placed { handle, path }
     }
 }

@@ -18,7 +18,8 @@ use crate::url::url_of;
 /// Show size, cached pages, device and alignment of a file, and which route its bytes take
 ///
 /// What cannot be found out is shown with the reason. Nothing is read from the file itself; where the
-/// kernel does not tell what is cached, a few pages are tried.
+/// kernel does not tell what is cached, a few pages are tried. Of an object of S3 it shows the address
+/// asked, where the keys came from, and the region.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
@@ -33,6 +34,7 @@ Exit codes:
 Examples:
   kvik stat data.bin
   kvik stat https://example.org/data.bin
+  kvik stat s3://bucket/data.bin
   kvik stat data.bin --json | jq '.cached, .route.allowed'";
 
 pub(crate) fn run(flags: &Flags) -> Result<Report> {
@@ -87,22 +89,35 @@ fn of_object(object: &RemoteHandle) -> Report {
     let validator = object.validator();
     let etag = validator.as_ref().and_then(|known| known.etag());
     let modified = validator.as_ref().and_then(|known| known.last_modified());
-    let report = json!({
+    let mut report = json!({
         "url": object.url(),
         "kind": kind,
         "bytes": object.len(),
         "etag": etag,
         "last_modified": modified,
     });
-    let rows = [
-        ("url", object.url()),
-        ("kind", &kind),
-        ("size, bytes", &object.len().to_string()),
-        ("etag", etag.unwrap_or("none")),
-        ("last modified", modified.unwrap_or("unknown")),
+    let mut rows = vec![
+        ("url", object.url().to_owned()),
+        ("kind", kind),
+        ("size, bytes", object.len().to_string()),
+        ("etag", etag.unwrap_or("none").to_owned()),
+        ("last modified", modified.unwrap_or("unknown").to_owned()),
     ];
-    let text = rows.map(|(label, value)| format!("{label:LABEL$}{value}\n"));
-    Report::new(report).text(text.concat())
+    if let Some(facts) = object.s3() {
+        report["address"] = json!(facts.address);
+        report["keys"] = json!(facts.keys);
+        report["region"] = json!(facts.region);
+        rows.extend([
+            ("address", facts.address),
+            ("keys", facts.keys.unwrap_or("none".to_owned())),
+            ("region", facts.region),
+        ]);
+    }
+    let rows = rows.iter();
+    let text: String = rows
+        .map(|(label, value)| format!("{label:LABEL$}{value}\n"))
+        .collect();
+    Report::new(report).text(text)
 }
 
 /// Plain data of kvik as JSON.

@@ -114,3 +114,52 @@ fn what_a_server_says_of_an_object_is_shown() {
     );
     assert_eq!(shown["etag"], "\"one\"");
 }
+
+#[test]
+fn objects_of_s3_are_copied_printed_and_shown_with_who_asked_and_where() {
+    let endpoint = serve(bytes());
+    let keyed = || {
+        let mut command = kvik();
+        command
+            .env("AWS_ENDPOINT_URL", &endpoint)
+            .env("AWS_REGION", "eu-west-1")
+            .env("AWS_ACCESS_KEY_ID", "AKIAMINE")
+            .env("AWS_SECRET_ACCESS_KEY", "hunter22");
+        command
+    };
+    let url = "s3://bucket/dir/data.bin";
+    let run = keyed().args(["stat", "--json", url]).assert().code(0);
+    let shown: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let address = format!("{endpoint}/bucket/dir/data.bin");
+    for (name, value) in [
+        ("url", url),
+        ("kind", "S3"),
+        ("keys", "the environment"),
+        ("region", "eu-west-1"),
+        ("address", &address),
+    ] {
+        assert_eq!(shown[name], value, "{shown}");
+    }
+    let run = keyed().args(["stat", url]).assert().code(0);
+    let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    assert!(text.contains("the environment"), "{text}");
+    assert!(!text.contains("hunter22"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let run = keyed().args(["copy", url]).arg(folder.path()).assert();
+    run.code(0);
+    assert!(std::fs::read(folder.path().join("data.bin")).unwrap() == bytes());
+    let run = keyed()
+        .args(["cat", "--range", "7+9", url])
+        .assert()
+        .code(0);
+    assert_eq!(run.get_output().stdout, bytes()[7..16]);
+    // Without keys nothing is signed.
+    let run = kvik()
+        .env("AWS_ENDPOINT_URL", &endpoint)
+        .args(["stat", "--json", url])
+        .assert()
+        .code(0);
+    let shown: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(shown["kind"], "S3 public");
+    assert_eq!(shown["keys"], serde_json::Value::Null);
+}

@@ -33,6 +33,11 @@ impl<E: Endpoint> Reuse<E> {
         Reuse { endpoint, last }
     }
 
+    /// The endpoint that makes the requests.
+    pub(crate) fn inner(&self) -> &E {
+        &self.endpoint
+    }
+
     /// Makes the next request anew, after a server refused the last one.
     pub fn renew(&self) {
         let mut last = self

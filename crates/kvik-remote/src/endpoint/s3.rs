@@ -8,7 +8,7 @@ use kvik_core::{Error, ErrorKind, Op, Result};
 
 use super::{Ask, Endpoint, Moment, Request, ask_for, given, other_kind};
 use crate::location::{
-    Found, Kind, Location, Object, Site, Style, WebUrl, is_aws_host, read_endpoint,
+    Found, Kind, Location, Object, Site, Style, WebUrl, is_aws_host, read_endpoint, suffix_of,
 };
 use crate::sign::sign;
 
@@ -132,21 +132,44 @@ impl S3Endpoint {
         })
     }
 
+    /// The bucket.
+    pub(crate) fn bucket(&self) -> &str {
+        self.object.bucket()
+    }
+
+    /// Which server knows the bucket by its name: the endpoint, or AWS in one of its two parts.
+    pub(crate) fn server(&self) -> String {
+        match &self.base {
+            Some(base) => base.to_string(),
+            None => suffix_of(self.region_in_use(None)).to_owned(),
+        }
+    }
+
+    /// The region that requests are for, where a server said `learnt` or nothing.
+    pub(crate) fn region_in_use<'a>(&'a self, learnt: Option<&'a str>) -> &'a str {
+        let first = || self.object.site().map_or(FIRST_REGION, Site::first_region);
+        self.region(learnt).unwrap_or_else(first)
+    }
+
+    /// Where requests go, without secrets.
+    pub(crate) fn address(&self, learnt: Option<&str>) -> String {
+        self.url(learnt).to_string()
+    }
+
     /// The region that a signature at this moment is for: as a server said, else as the caller said, else as the host says,
     /// else as the settings say.
-    fn region<'a>(&'a self, moment: &Moment<'a>) -> Option<&'a str> {
+    fn region<'a>(&'a self, learnt: Option<&'a str>) -> Option<&'a str> {
         let of_host = self.object.site().and_then(Site::region);
-        moment
-            .region
+        learnt
             .or(self.region.as_deref())
             .or(of_host)
             .or(self.default_region.as_deref())
     }
 
-    fn url(&self, moment: &Moment<'_>) -> WebUrl {
+    fn url(&self, learnt: Option<&str>) -> WebUrl {
         if let Some(site) = self.object.site() {
             // The host stays as the caller wrote it, until a server says that the bucket is elsewhere.
-            return site.url_in(self.object.bucket(), moment.region);
+            return site.url_in(self.object.bucket(), learnt);
         }
         let style = match self.addressing {
             Addressing::Auto => None,
@@ -161,7 +184,7 @@ impl S3Endpoint {
                 };
                 self.object.url_at(base, style.unwrap_or(own))
             }
-            None => self.object.url_at_aws(self.region(moment), style),
+            None => self.object.url_at_aws(self.region(learnt), style),
         }
     }
 }
@@ -172,11 +195,10 @@ impl Endpoint for S3Endpoint {
             Ask::Length => Method::HEAD,
             Ask::Range(_) | Ask::Whole => Method::GET,
         };
-        let mut request = Request::new(method, self.url(moment).to_send());
+        let mut request = Request::new(method, self.url(moment.region).to_send());
         request.headers = self.headers.clone();
         if let Some(keys) = moment.keys.filter(|_| self.signs) {
-            let first = || self.object.site().map_or(FIRST_REGION, Site::first_region);
-            let region = self.region(moment).unwrap_or_else(first);
+            let region = self.region_in_use(moment.region);
             sign(&mut request, keys, region, moment.now)?;
         }
         // After the signature, which is to serve other ranges too.

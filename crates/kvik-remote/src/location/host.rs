@@ -53,7 +53,7 @@ pub(super) fn moves(service: &str) -> bool {
 }
 
 /// The part of AWS that a region belongs to, as hosts are called there.
-pub(super) fn suffix_of(region: &str) -> &'static str {
+pub(crate) fn suffix_of(region: &str) -> &'static str {
     match region.starts_with("cn-") {
         true => CHINA,
         false => WORLD,

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Result};
 
+use super::names::Names;
 use super::{Body, Reply, Request, Soon, Transport};
 use crate::failure::Failure;
 use crate::tls::{self, Trust};
@@ -169,6 +170,7 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
         .retry(reqwest::retry::never())
         .referer(false)
         .tcp_nodelay(true)
+        .dns_resolver(Names)
         .connect_timeout(options.connect_timeout)
         .http1_max_headers(MOST_HEADERS)
         .build();

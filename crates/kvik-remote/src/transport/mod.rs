@@ -1,6 +1,7 @@
 //! How a request becomes a reply: a trait of one verb, and the client behind it.
 
 mod client;
+mod names;
 mod runtime;
 
 use std::future::Future;

@@ -1,0 +1,42 @@
+//! In which regions buckets are, as servers said: what one handle was told no other one has to ask for.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kvik_core::corridor::PerProcess;
+
+/// A bucket, and the server that was asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Bucket {
+    pub(super) server: String,
+    pub(super) name: String,
+}
+
+/// The region that a server said this bucket is in.
+pub(super) fn recall(bucket: &Bucket) -> Option<Arc<str>> {
+    regions().get(bucket).cloned()
+}
+
+pub(super) fn remember(bucket: &Bucket, region: &Arc<str>) {
+    let mut regions = regions();
+    if regions.len() >= MOST {
+        // Each of them is found out again by one request.
+        regions.clear();
+    }
+    regions.insert(bucket.clone(), Arc::clone(region));
+}
+
+type Regions = HashMap<Bucket, Arc<str>>;
+
+fn regions() -> MutexGuard<'static, Regions> {
+    // In a child the parent's lock may be held by a thread that is not there.
+    static REGIONS: PerProcess<Mutex<Regions>> = PerProcess::new();
+    let regions = match REGIONS.get_or_make(|| Ok::<_, Infallible>(Mutex::default())) {
+        Ok(regions) => regions,
+        Err(never) => match never {},
+    };
+    regions.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const MOST: usize = 10_000;
