@@ -209,7 +209,7 @@ fn let_go(blocks: Vec<Pinned>) {
     }
     lock(&budget().state).leaving.extend(blocks);
     if WAITING.load(Ordering::Acquire) == 0 && !have_unpinned() {
-        budget().unpin();
+        budget().unpin(|| true);
     }
 }
 
@@ -245,7 +245,8 @@ struct Unpinning;
 
 impl Job for Unpinning {
     fn turn(&self, _: &dyn Fn() -> bool) -> bool {
-        budget().unpin();
+        // What began to wait in a stream meanwhile has it go on later.
+        budget().unpin(|| WAITING.load(Ordering::Acquire) == 0);
         false
     }
 }
@@ -336,7 +337,7 @@ impl Budget {
         let freed = mem::take(&mut state.kept_bytes);
         drop(state);
         drop(kept);
-        self.unpin();
+        self.unpin(|| true);
         // A worker may just be at the last one.
         let mut state = lock(&self.state);
         while state.unpinning > 0 {
@@ -345,9 +346,9 @@ impl Budget {
         freed
     }
 
-    /// Unpins what is to be unpinned and nobody is at.
-    fn unpin(&self) {
-        loop {
+    /// Unpins what is to be unpinned and nobody is at, for as long as it `goes_on`.
+    fn unpin(&self, goes_on: impl Fn() -> bool) {
+        while goes_on() {
             let mut state = lock(&self.state);
             let Some(block) = state.leaving.pop() else {
                 return;

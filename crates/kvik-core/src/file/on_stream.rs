@@ -24,9 +24,10 @@ impl FileHandle {
     ///
     /// A transfer that is no longer than about a gigabyte is queued without waiting; of a longer one a stream takes no more
     /// (some thousand entries) before it has come some way, and the call returns when the rest is queued. The first calls take
-    /// some milliseconds more, to pin memory that the process keeps ([`free_pinned_memory`](crate::free_pinned_memory)). On a handle
-    /// that uses cuFile, cuFile moves the bytes; the first such call of a process makes what cuFile needs for it, and may wait
-    /// for streams that are held.
+    /// some milliseconds more, to pin memory that the process keeps ([`free_pinned_memory`](crate::free_pinned_memory)).
+    ///
+    /// Where a direct path was proven for the file, cuFile moves the bytes; the first such call of a process makes what cuFile needs
+    /// for it, and may wait for streams that are held. Elsewhere kvik does, under the compat mode `off` too.
     ///
     /// # Errors
     /// Refused, with nothing queued and the buffer dropped: `PermissionDenied` if the handle is not open for reading; `Misuse` for

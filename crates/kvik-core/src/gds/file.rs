@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvik_stats::names;
 use kvik_sys::{CuFile, CuFileHandle, CuFileStatus};
@@ -13,6 +14,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::driver::{self, Mode, Use, Wanted};
 use super::edges;
+use super::opening::lacks;
 use super::refusal::Refusal;
 use super::sign;
 use crate::compat;
@@ -54,8 +56,10 @@ pub struct CuFileWay {
 pub(crate) struct RegisteredFile {
     handle: CuFileHandle,
     proof: &'static str,
-    // Whether a direct path was proven.
-    is_direct: bool,
+    // Whether a direct path was proven, and cuFile has calls for streams.
+    serves_streams: bool,
+    // Whether cuFile has refused to move its bytes many at a time.
+    no_batches: AtomicBool,
     // For writes to parts of pages.
     edges: Arc<Mutex<()>>,
     // cuFile uses the descriptor until `drop` has run, so nobody else's is taken: that one may be closed before.
@@ -212,10 +216,15 @@ impl RegisteredFile {
         // SAFETY: the descriptor is ours, and closed only after `drop` has deregistered it.
         let handle = unsafe { driver.cufile().handle_register(file.as_raw_fd()) }
             .map_err(|status| not_registered(buffered, (wanted, driver.mode()), status))?;
+        let is_direct = wanted == Mode::Direct || driver.mode() == Mode::Direct;
+        let lacks =
+            ["cuFileReadAsync", "cuFileWriteAsync"].map(|call| lacks(driver.cufile(), call));
+        let serves_streams = is_direct && lacks == [false; 2];
         Ok(RegisteredFile {
             handle,
             proof,
-            is_direct: wanted == Mode::Direct || driver.mode() == Mode::Direct,
+            serves_streams,
+            no_batches: AtomicBool::new(false),
             edges,
             file,
             driver,
@@ -226,14 +235,24 @@ impl RegisteredFile {
         self.handle
     }
 
-    /// Whether cuFile moves its bytes by a direct path; if not, it may copy through memory of the host.
-    pub(crate) fn is_direct(&self) -> bool {
-        self.is_direct
+    /// Whether cuFile moves its bytes in the order of streams: by a direct path, and with calls for that.
+    pub(crate) fn serves_streams(&self) -> bool {
+        self.serves_streams
     }
 
     /// What writes to [parts of pages](edges::has_edges) hold while they run.
     pub(crate) fn edges(&self) -> &Mutex<()> {
         &self.edges
+    }
+
+    /// Whether cuFile is to be given requests many at a time.
+    pub(crate) fn takes_batches(&self) -> bool {
+        !self.no_batches.load(Ordering::Relaxed)
+    }
+
+    /// It has refused them for this file, as it will again.
+    pub(crate) fn refuses_batches(&self) {
+        self.no_batches.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn cufile(&self) -> &CuFile {
@@ -257,8 +276,9 @@ impl Drop for RegisteredFile {
         if !device::is_started() {
             return;
         }
-        // SAFETY: `new` is the only maker of `handle` and this is its only release. No read or write is in flight: they
-        // borrow the engine that holds an `Arc` of us.
+        // SAFETY: `new` is the only maker of `handle` and this is its only release. No read or write is in flight: blocking
+        // ones borrow the engine that holds an `Arc` of us; `RequestQueue` keeps one for ever if requests have no answer; and
+        // the `Numbers` of a transfer on a stream keep one until the stream is past it.
         unsafe { self.cufile().handle_deregister(self.handle) }
     }
 }

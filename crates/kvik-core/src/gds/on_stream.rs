@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use kvik_stats::{Backend, Direction, Span, Start, names};
-use kvik_sys::{AsyncArguments, CallError, CuFileFailure, DevicePtr, StreamHints};
+use kvik_sys::{AsyncArguments, CuFileFailure, DevicePtr, StreamHints};
 
 use super::edges::has_edges;
 use super::registered_stream::hints_of;
@@ -68,9 +68,10 @@ unsafe impl Sync for CuFileOnStream {}
 
 impl CuFileOnStream {
     /// Queues a transfer of all of `memory`, which is on a device and has bytes; `Otherwise` if cuFile does not do that: it does not
-    /// take the file and need not, is older than such transfers, or was promised whole pages for this stream and these are none;
-    /// and where no direct path was proven: in its compatible mode the call itself waits until the stream is there (1.15). Nor
-    /// does it write parts of pages in the order of a stream: nobody could hold back others that write to the same page meanwhile.
+    /// take the file and need not, is older than such transfers, was promised whole pages for this stream and these are none or
+    /// may come to be none, or there is nothing to read; and where no direct path was proven: in its compatible mode the call
+    /// itself waits until the stream is there (1.15). Nor does it write parts of pages in the order of a stream: nobody could hold
+    /// back others that write to the same page meanwhile.
     ///
     /// # Errors
     /// Nothing is queued then, or all that was is done: those of [`CuFileWay::registered`]; `Misuse` for a stream that records a
@@ -92,7 +93,7 @@ impl CuFileOnStream {
         if direction == Direction::Write && has_edges(&plan.range()) {
             return Ok(Started::Otherwise(None));
         }
-        let Some(file) = way.registered()?.filter(|file| file.is_direct()) else {
+        let Some(file) = way.registered()?.filter(|file| file.serves_streams()) else {
             return Ok(Started::Otherwise(None));
         };
         let stream = CallerStream::find(stream, spot.context)?;
@@ -109,9 +110,15 @@ impl CuFileOnStream {
         let _turn = lock(&turn);
         let hints = hints_of(&stream);
         let address = memory.start().addr() as u64;
+        let is_read = direction == Direction::Read;
+        let is_fixed = hints.contains(StreamHints::FIXED_FILE_SIZE);
         if hints.contains(StreamHints::PAGE_ALIGNED_INPUTS) {
+            // How much of it a file has when the stream is there, nobody knows now.
+            if is_read && !is_fixed {
+                return Ok(Started::Otherwise(Some(span)));
+            }
             let mut numbers = vec![offset, memory.len() as u64, address];
-            if direction == Direction::Read {
+            if is_read {
                 // Of a file that ends sooner, cuFile is asked for what there is.
                 let there = open::size(file.file())?.saturating_sub(offset);
                 numbers.push(there.min(memory.len() as u64));
@@ -135,10 +142,11 @@ impl CuFileOnStream {
             asked: memory.len(),
             file: Arc::clone(&file),
         });
-        let is_read = direction == Direction::Read;
-        let is_fixed = hints.contains(StreamHints::FIXED_FILE_SIZE);
         if is_read && is_fixed {
             numbers.fit();
+            if numbers.asked == 0 {
+                return Ok(Started::Otherwise(Some(span)));
+            }
         }
         // Until the stream is there, the size is the most that may be asked for then: of more, nothing comes but EIO.
         let fits_later = is_read && !is_fixed;
@@ -187,7 +195,6 @@ impl CuFileOnStream {
                 Ok(Started::Otherwise(Some(span)))
             }
             Refusal::ByCuFile(error) | Refusal::Failed(error) => Err(error),
-            Refusal::Unsupported => Ok(Started::Otherwise(Some(span))),
         }
     }
 
@@ -286,10 +293,7 @@ impl CuFileOnStream {
     }
 
     fn op(&self) -> Op {
-        match self.direction {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        }
+        self.direction.into()
     }
 
     fn check_process(&self) -> Result<()> {
@@ -368,12 +372,9 @@ unsafe fn queue(
         // SAFETY: as above.
         Direction::Write => unsafe { cufile.write_async(handle, base, arguments, stream) },
     };
-    queued.map_err(|why| match why {
-        CallError::Unsupported(_) => Refusal::Unsupported,
-        CallError::Status(status) => {
-            let why = format!("cuFile in the order of a stream: {status}");
-            Refusal::ByCuFile(Error::new(ErrorKind::Device, Op::Copy, why).because(status))
-        }
+    queued.map_err(|status| {
+        let why = format!("cuFile in the order of a stream: {status}");
+        Refusal::ByCuFile(Error::new(ErrorKind::Device, Op::Copy, why).because(status))
     })
 }
 
@@ -387,7 +388,6 @@ unsafe extern "C" fn fit(numbers: *mut c_void) {
 
 /// Why a transfer was not queued.
 enum Refusal {
-    Unsupported,
     /// A call of cuFile's failed: another way may be open.
     ByCuFile(Error),
     Failed(Error),

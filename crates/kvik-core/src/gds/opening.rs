@@ -40,8 +40,13 @@ pub(crate) struct Settings {
 
 /// Whether this cuFile cannot be told to do without its compatible mode.
 pub(super) fn is_old(cufile: &CuFile) -> bool {
-    let lacks = cufile.unsupported();
-    lacks.iter().any(|lack| lack.symbol == PARAMETER)
+    lacks(cufile, PARAMETER)
+}
+
+/// Whether it has no such function.
+pub(super) fn lacks(cufile: &CuFile, function: &str) -> bool {
+    let missing = cufile.unsupported();
+    missing.iter().any(|lack| lack.symbol == function)
 }
 
 impl Opening {

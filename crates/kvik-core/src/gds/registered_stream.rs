@@ -26,7 +26,8 @@ impl RegisteredStream {
     /// Registers `stream` with cuFile. `hints` are bits of cuFile's that promise things of all transfers of the stream: 0x1, the
     /// place in the buffer is known at the call; 0x2, the place in the file; 0x4, the size; 0x8, all of them are multiples of
     /// 4096. The first three hold for all calls of kvik. A transfer that does not keep the last one goes another way than
-    /// cuFile's. With 0x4, a read asks for no more than the file has when it is queued.
+    /// cuFile's, and so does a read without 0x4 then: of which size it will be, hangs on the file. With 0x4, a read asks for no
+    /// more than the file has when it is queued.
     ///
     /// Where the compat mode of the process leaves cuFile alone and no file uses it yet, where it cannot be used, and where it is older
     /// than such streams, nothing is registered, which is no error: [`why_not`](RegisteredStream::why_not) says so.

@@ -102,11 +102,13 @@ impl Crew {
                     self.wake_one(&state);
                     drop(state);
                     flight.land(None);
+                    patience = Patience::default();
                 }
                 Found::Nothing if state.watched => {
                     state.asleep += 1;
                     state = wait(&self.changed, state);
                     state.asleep -= 1;
+                    patience = Patience::default();
                     continue;
                 }
                 Found::Nothing => {

@@ -20,25 +20,25 @@ impl Cut {
     /// `len` bytes from `offset` on, in pieces for slabs of at most `bounce_buffer_size`: as many as keep several threads busy,
     /// and no smaller than it takes to read and copy them well. `offset + len` is an offset of a file.
     pub(super) fn new(offset: u64, len: u64, bounce_buffer_size: u64) -> Cut {
-        Cut::into(offset, len, bounce_buffer_size, SLABS as u64, SMALLEST)
+        Cut::into(offset, len, bounce_buffer_size, SLABS as u64)
     }
 
     /// The same in the smallest pieces of which a stream takes all without being waited for.
     pub(super) fn least(&self) -> Cut {
-        Cut::into(self.offset, self.len, self.piece, QUEUED, SMALLEST)
+        Cut::into(self.offset, self.len, self.piece, QUEUED)
     }
 
     /// The same in pieces for slabs of at most this size, a page at least.
     pub(super) fn within(&self, slab: usize) -> Cut {
-        Cut::into(self.offset, self.len, slab as u64, SLABS as u64, SMALLEST)
+        Cut::into(self.offset, self.len, slab as u64, SLABS as u64)
     }
 
-    fn into(offset: u64, len: u64, most: u64, pieces: u64, smallest: u64) -> Cut {
+    fn into(offset: u64, len: u64, most: u64, pieces: u64) -> Cut {
         let page = os::page_size();
         let before = offset % page;
         let whole = before + len;
         let most = (most - most % page).clamp(page, LARGEST);
-        let wish = whole.div_ceil(pieces).max(smallest.min(whole));
+        let wish = whole.div_ceil(pieces).max(SMALLEST.min(whole));
         let piece = wish.next_power_of_two().max(TINY).min(most);
         Cut {
             offset,

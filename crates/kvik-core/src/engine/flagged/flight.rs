@@ -148,10 +148,7 @@ impl Flight {
     }
 
     pub(super) fn op(&self) -> Op {
-        match self.direction {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        }
+        self.direction.into()
     }
 
     /// How many threads have use for it.

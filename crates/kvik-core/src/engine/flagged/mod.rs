@@ -90,11 +90,12 @@ impl OnStream {
         let entered = stream.enter()?;
         let (cut, slabs) = take_slabs(&stream, cut, order.threads)?;
         if cut.pieces() > MOST_PIECES {
+            slabs.disclaim();
             let why =
                 "the transfer has more pieces than a stream can count; raise `bounce_buffer_size`";
             return Err(Error::new(ErrorKind::Misuse, Op::Start, why));
         }
-        let words = Words::lend(stream.context())?;
+        let words = Words::lend(stream.context()).inspect_err(|_| slabs.disclaim())?;
         let queue = Queue {
             stream: &stream,
             words: words.addresses(),
@@ -115,6 +116,8 @@ impl OnStream {
                 crew().dismiss(&flight);
                 flight.cut_short(0, error.clone(), None);
                 flight.land(None);
+                // Nothing of it is queued through them.
+                slabs.disclaim();
                 return Err(error);
             }
         }
