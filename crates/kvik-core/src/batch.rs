@@ -33,8 +33,8 @@ use crate::options::ReadOptions;
 /// if two write to the same bytes, or one reads what another writes, nobody knows which comes first. What was queued on the
 /// default stream of a device, and on streams that a buffer names, before the submission comes before the entry.
 ///
-/// Memory of others takes part as an [`IoBuf`] and [`IoBufMut`] of its owner's making. In the statistics, entries of one file,
-/// direction and place of memory are one operation.
+/// Memory of others takes part as an [`IoBuf`] and [`IoBufMut`] of its owner's making. Entries of one file, direction and place of
+/// memory, which go the same way and behind the same streams, are one transfer: one operation in the statistics.
 ///
 /// # Example: two ranges of one file and a write to another
 /// ```
@@ -84,7 +84,7 @@ impl<B> Batch<B> {
 
     /// The same, with wishes for all entries.
     ///
-    /// [`num_threads`](ReadOptions::num_threads) holds for the entries of each file on their own.
+    /// [`num_threads`](ReadOptions::num_threads) holds for each transfer that they make on its own.
     pub fn with_options(options: &ReadOptions) -> Batch<B> {
         Batch {
             entries: Vec::new(),

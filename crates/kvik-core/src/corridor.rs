@@ -142,7 +142,7 @@ impl Call {
         let longest = pieces.clone().map(|(_, memory)| memory.len()).max();
         let longest = longest.unwrap_or(0);
         let task = self.task_size.min(longest as u64);
-        let way = self.way_for_many(spot.as_slice(), task, longest, pieces.len());
+        let way = self.way(spot.as_slice(), task, longest, pieces.len());
         let way = self.checked(direction, way)?;
         let size = pieces.clone().map(|(_, memory)| memory.len() as u64).sum();
         let ranges = self.plan_ranges(direction, pieces, gap, &way);
@@ -159,7 +159,7 @@ impl Call {
         spot: Option<Spot>,
         offset: u64,
     ) -> Result<usize> {
-        let way = self.way(spot.as_slice(), self.task_size, memory.len());
+        let way = self.way(spot.as_slice(), self.task_size, memory.len(), 1);
         let way = self.checked(direction, way)?;
         let layout = self.stretch(direction, memory, offset, &way)?;
         let threads = self.threads_for(direction, &way);
@@ -175,7 +175,7 @@ impl Call {
         spot: Option<Spot>,
         at: u64,
     ) -> Pending<B> {
-        let way = self.way(spot.as_slice(), self.task_size, memory.len());
+        let way = self.way(spot.as_slice(), self.task_size, memory.len(), 1);
         let way = self.checked(direction, way);
         let planned = way.and_then(|way| Ok((self.stretch(direction, memory, at, &way)?, way)));
         let (layout, way) = match planned {
@@ -190,8 +190,8 @@ impl Call {
     }
 
     /// Who moves the bytes, in tasks of up to `longest`: to or from memory of the host or, if spots are named, of the device
-    /// where all of these are. The longest piece has `len` bytes.
-    fn way(&self, spots: &[Spot], longest: u64, len: usize) -> Result<Way> {
+    /// where all of these are. The longest piece has `len` bytes, and `at_once` of them may be given to cuFile together.
+    fn way(&self, spots: &[Spot], longest: u64, len: usize, at_once: usize) -> Result<Way> {
         if spots.is_empty() {
             return Ok(Way {
                 engine: Arc::clone(&self.engine),
@@ -200,7 +200,10 @@ impl Call {
         }
         if let Some(gds) = self.gds(spots, len)? {
             return Ok(Way {
-                engine: Arc::new(gds),
+                engine: match at_once {
+                    0 | 1 => Arc::new(gds),
+                    _ => GdsBatch::over(gds),
+                },
                 memory: kvik_stats::Memory::Device,
             });
         }
@@ -210,20 +213,6 @@ impl Call {
             engine: Arc::new(staged),
             memory: kvik_stats::Memory::Device,
         })
-    }
-
-    /// The same for as many pieces at once as `count` says: cuFile takes them many at a time, where it can.
-    fn way_for_many(&self, spots: &[Spot], longest: u64, len: usize, count: usize) -> Result<Way> {
-        if count > 1
-            && !spots.is_empty()
-            && let Some(gds) = self.gds(spots, len)?
-        {
-            return Ok(Way {
-                engine: GdsBatch::over(gds),
-                memory: kvik_stats::Memory::Device,
-            });
-        }
-        self.way(spots, longest, len)
     }
 
     /// cuFile for memory at `spots`, if it takes pieces of up to `len` bytes there.
@@ -256,7 +245,7 @@ impl Call {
     ) -> Result<Vec<usize>> {
         let lengths: Vec<usize> = pieces.clone().map(|(_, memory)| memory.len()).collect();
         let longest = lengths.iter().max().map_or(0, |len| *len);
-        let way = self.way(spots, self.task_size.min(longest as u64), longest);
+        let way = self.way(spots, self.task_size.min(longest as u64), longest, 1);
         let way = self.checked(direction, way)?;
         let planned = self.plan_ranges(direction, pieces, gap, &way);
         let planned = planned.and_then(|ranges| {
@@ -319,11 +308,7 @@ impl Call {
 
     /// What was planned, unless it or this call cannot be carried out.
     fn checked<T>(&self, direction: Direction, planned: Result<T>) -> Result<T> {
-        let op = match direction {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        };
-        let planned = planned.map_err(|error| error.during(op).at(&self.place))?;
+        let planned = planned.map_err(|error| error.during(direction.into()).at(&self.place))?;
         if !(1..=ThreadPool::MAX_THREADS).contains(&self.threads) {
             let why = match self.threads {
                 0 => "the number of threads must be positive".to_owned(),
@@ -332,7 +317,8 @@ impl Call {
                     ThreadPool::MAX_THREADS
                 ),
             };
-            return Err(Error::new(ErrorKind::Misuse, op, why).at(&self.place));
+            let error = Error::new(ErrorKind::Misuse, direction.into(), why);
+            return Err(error.at(&self.place));
         }
         Ok(planned)
     }

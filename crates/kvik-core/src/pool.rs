@@ -338,6 +338,6 @@ pub(crate) fn shared_value<T: Sync>(place: &AtomicPtr<T>, make: impl FnOnce() ->
             }
         };
     }
-    // SAFETY: only this function stores a value here, from a box that is never freed.
+    // SAFETY: whoever stores a value here, this function or `sign::show`, takes it from a box that is never freed.
     unsafe { &*value }
 }

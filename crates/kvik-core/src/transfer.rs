@@ -217,10 +217,7 @@ impl<L: Layout> Transfer<L> {
     }
 
     fn op(&self) -> Op {
-        match self.direction {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        }
+        self.direction.into()
     }
 
     /// Hands out the next task with its window: each once, none after a stop. `hand` are the tasks of a batch that this
@@ -302,11 +299,11 @@ impl<L: Layout> Transfer<L> {
         let mend = || unsafe { self.layout.mend(&*self.engine) };
         let error = error.or_else(|| self.guarded(mend).err());
         let moved = self.layout.moved();
-        self.layout.settled(error.as_ref());
         // Listeners hear of the end before the owner does, and without a lock held.
         if let Some(span) = span {
             span.finish(moved, error.is_none());
         }
+        self.layout.settled(error.as_ref());
         let outcome = match error {
             Some(error) => Err(self.layout.explain(error.at(&self.place))),
             None => Ok(moved as usize),

@@ -11,7 +11,8 @@ use std::thread;
 use kvik::config::{Config, Layer};
 use kvik::stats::{Listener, Operation, Outcome, listen};
 use kvik::{
-    Batch, ByteSize, CompatMode, DeviceBuffer, DeviceWay, ErrorKind, FileHandle, driver, stats,
+    Batch, ByteSize, CompatMode, DeviceBuffer, DeviceWay, ErrorKind, FileHandle, WriteOptions,
+    driver, stats,
 };
 use kvik_tests::fake::{FakeCuFile, cuda as cuda_library, cufile, without};
 use kvik_tests::gpu::{Kind, Memory, Stream};
@@ -416,6 +417,28 @@ fn listeners_hear_once_of_a_transfer_on_a_stream_that_cufile_refuses() {
     let expected = [None, Some((LEN as u64, true))];
     assert_eq!(*heard.0.lock().unwrap(), expected);
     drop(handle);
+    assert_at_rest(&cuda, &cufile);
+}
+
+#[test]
+fn what_is_staged_of_a_write_is_not_written_over_by_what_cufile_writes_to_the_same_page() {
+    let (gpu, cuda, cufile) = start();
+    driver::for_tests::show_direct_path(SIGN);
+    cufile.set_direct(true);
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "target", 1, LEN);
+    let mut memory = Memory::new(&gpu, 0, Kind::Plain, LEN);
+    memory.put(0, &pattern(2, 0, LEN));
+    let options = WriteOptions::new().task_size(ByteSize::new(1000));
+    for nth in 1..=LEN / 1000 {
+        fs::write(&path, pattern(1, 0, LEN)).unwrap();
+        let handle = open(&path, 4, 1000);
+        cufile.fail("cuFileWrite", &nth.to_string(), 5008);
+        let count = handle.write_at_with(memory.source(0..LEN), 0, &options);
+        assert_eq!(count.unwrap(), LEN);
+        assert_same(&fs::read(&path).unwrap(), &pattern(2, 0, LEN));
+        cufile.succeed();
+    }
     assert_at_rest(&cuda, &cufile);
 }
 

@@ -194,7 +194,6 @@ fn nothing_is_read_beyond_the_end_of_the_file() {
 fn where_cufile_takes_no_batch_its_single_calls_move_the_bytes() {
     let (_gpu, cuda, cufile) = start();
     let folder = tempfile::tempdir().unwrap();
-    let handle = source(folder.path());
     // No batches at all; none to spare; none without a direct path, which is said when the first is submitted or in each answer.
     let rules = [
         None,
@@ -203,6 +202,7 @@ fn where_cufile_takes_no_batch_its_single_calls_move_the_bytes() {
         Some(("batch-entry", 5049)),
     ];
     for rule in rules {
+        let handle = source(folder.path());
         cufile.succeed();
         cufile.set_max_batch(if rule.is_none() { 0 } else { 128 });
         if let Some((name, code)) = rule {
@@ -214,6 +214,25 @@ fn where_cufile_takes_no_batch_its_single_calls_move_the_bytes() {
         assert_eq!(cufile.calls("cuFileRead") - before, 150);
         let counted = stats::names::FALLBACKS.get() - counted;
         assert_eq!(counted, u64::from(rule.is_some()), "{rule:?}");
+    }
+    assert_all_at_rest(&cuda, &cufile);
+}
+
+#[test]
+fn a_file_that_takes_no_batch_is_not_offered_another() {
+    let (_gpu, cuda, cufile) = start();
+    let folder = tempfile::tempdir().unwrap();
+    let handle = source(folder.path());
+    // Full, it may not be the next time.
+    for (code, lasts) in [(5037, false), (5049, true)] {
+        cufile.fail("cuFileBatchIOSubmit", "1+", code);
+        check(reads(&handle, 150).submit().finish(), &BTreeMap::new());
+        cufile.succeed();
+        let counted = stats::names::FALLBACKS.get();
+        let before = cufile.calls("cuFileBatchIOSetUp");
+        check(reads(&handle, 150).submit().finish(), &BTreeMap::new());
+        assert_eq!(cufile.calls("cuFileBatchIOSetUp") == before, lasts);
+        assert_eq!(stats::names::FALLBACKS.get(), counted);
     }
     drop(handle);
     assert_all_at_rest(&cuda, &cufile);

@@ -1,6 +1,7 @@
 //! The layout of those entries of a batch that are moved together: many ranges, as in a scatter, each with its own outcome.
 
 use std::collections::HashMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -191,10 +192,7 @@ impl Entries {
     }
 
     fn op(&self) -> Op {
-        match self.direction {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        }
+        self.direction.into()
     }
 
     /// Goes on where parts of pieces came back short, in the order of the file, so that a part that is full now leads on to the
@@ -251,7 +249,9 @@ impl Layout for Entries {
             && self.pieces[part.piece].ends_before(part)
         {
             // What comes before it in its piece has failed, or met the end of the data.
-            self.progress.tell(self.conclude(part.piece).into_iter());
+            if let Some(concluded) = self.conclude(part.piece) {
+                self.progress.tell(iter::once(concluded));
+            }
             return None;
         }
         // SAFETY: by the promise of the caller and of `new`'s.
@@ -280,7 +280,11 @@ impl Layout for Entries {
             }
         }
         let concluded = parts.iter().filter_map(|part| self.conclude(part.piece));
-        self.progress.tell(concluded);
+        let mut concluded = concluded.peekable();
+        // Most tasks of a long entry end none.
+        if concluded.peek().is_some() {
+            self.progress.tell(concluded);
+        }
         Ended::GoOn
     }
 

@@ -109,7 +109,9 @@ fn sorted(entry: usize, given: &Given) -> Result<(Kind, Member)> {
 
 fn explained(error: Error, given: &Given) -> Error {
     let end = given.offset.saturating_add(given.memory.len() as u64);
-    let error = error.during(op(given.direction)).at(given.file.place());
+    let error = error
+        .during(Op::from(given.direction))
+        .at(given.file.place());
     error.within(given.offset..end, 0)
 }
 
@@ -141,7 +143,7 @@ impl Group {
 
     /// All of them end so.
     fn refuse(&self, error: &Error, progress: &Progress) {
-        let error = error.clone().during(op(self.kind.direction));
+        let error = error.clone().during(Op::from(self.kind.direction));
         let error = error.at(self.file.place());
         let refused = self.members.iter().map(|member| {
             let error = error.clone().within(member.range.clone(), 0);
@@ -154,12 +156,5 @@ impl Group {
 impl Member {
     fn weight(&self) -> u64 {
         self.memory.len() as u64 + TASK_WEIGHT
-    }
-}
-
-fn op(direction: Direction) -> Op {
-    match direction {
-        Direction::Read => Op::Read,
-        Direction::Write => Op::Write,
     }
 }

@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind, Op, Result};
 use crate::gds::RegisteredFile;
 use crate::gds::edges::has_edges;
 use crate::open;
-use crate::sync::lock;
+use crate::sync::{MutexGuard, lock};
 
 /// Reads and writes of one file for memory in one context.
 pub(crate) struct Gds {
@@ -42,6 +42,12 @@ pub(crate) struct Gds {
 struct Otherwise {
     way: CuFileWay,
     staged: Staged,
+}
+
+/// Whether a task, which begins at `offset`, must not run beside others of its kind.
+fn is_apart(window: &DeviceWindow<'_>, offset: u64) -> bool {
+    let range = offset..offset.saturating_add(window.len() as u64);
+    window.direction() == Direction::Write && has_edges(&range)
 }
 
 /// What stopped a task.
@@ -88,17 +94,12 @@ impl Gds {
         offset: u64,
         mut moved: usize,
     ) -> (usize, Option<Stop>) {
-        let op = match window.direction() {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        };
+        let op = Op::from(window.direction());
         let base = match device::allocation_start(window.address()) {
             Ok(base) => base,
             Err(error) => return (moved, Some(Stop::Failed(error))),
         };
-        let range = offset..offset.saturating_add(window.len() as u64);
-        let apart = op == Op::Write && has_edges(&range);
-        let _apart = apart.then(|| lock(self.file.edges()));
+        let _apart = self.apart(window, offset);
         while moved < window.len() {
             let left = match self.left(window, offset, moved) {
                 Ok(0) => break,
@@ -158,6 +159,12 @@ impl Gds {
             },
         };
         Err(Stop::Refused(Error::new(ErrorKind::Io, op, why)))
+    }
+
+    /// What a write holds while it runs, if it leaves a part of a page as it is: that page is read, changed and written back by
+    /// cuFile, in which nobody may come in between, whoever else moves the bytes.
+    fn apart(&self, window: &DeviceWindow<'_>, offset: u64) -> Option<MutexGuard<'_, ()>> {
+        is_apart(window, offset).then(|| lock(self.file.edges()))
     }
 
     /// Whether what cuFile does not carry out may be staged, and whether all is by now.

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use kvik_config::Config;
-use kvik_stats::{Backend, Direction};
+use kvik_stats::Backend;
 
 use crate::corridor::{DeviceWindow, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Result};
@@ -204,10 +204,7 @@ impl<'w> Completion<'w> {
     /// The answer of an engine that moves bytes of the host's memory alone to a window of a device. Doors do not hand it
     /// one.
     pub(crate) fn not_on_host(task: Task, window: DeviceWindow<'w>) -> Completion<'w> {
-        let op = match window.direction() {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        };
+        let op = Op::from(window.direction());
         let why = "an engine for host memory was given memory of a device";
         Completion {
             task,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use kvik_stats::Direction;
+
 /// The operation during which an [`Error`](crate::Error) arose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -32,6 +34,15 @@ pub enum Op {
     Start,
     /// Resolving settings.
     Configure,
+}
+
+impl From<Direction> for Op {
+    fn from(direction: Direction) -> Op {
+        match direction {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+        }
+    }
 }
 
 /// Where an operation took place.

@@ -2,7 +2,8 @@
 //! of it must not come in between.
 //!
 //! Whoever writes to a part of a page without touching the bytes of this write writes to parts of pages, too. So it is enough that
-//! such writes to one file, by whatever handle of this process, come one after the other.
+//! such writes to one file, by whatever handle of this process, come one after the other. That holds among transfers that begin
+//! by cuFile, which alone come here: what is written to the same page at the same time in another way may be lost.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -20,11 +20,10 @@ use kvik_stats::{Backend, Direction, names};
 use kvik_sys::CuFileFailure;
 
 use self::requests::{CuFileRequests, Event, Request, Requests, Submitted};
-use super::Gds;
+use super::{Gds, is_apart};
 use crate::corridor::{DeviceWindow, Task, Window};
 use crate::engine::{Completion, Engine, Lane};
 use crate::error::{Error, ErrorKind, Op, Result};
-use crate::gds::edges::has_edges;
 
 /// Reads and writes of one file for memory in one context, many at once.
 pub(crate) struct GdsBatch {
@@ -38,6 +37,9 @@ pub(crate) struct GdsBatch {
 impl GdsBatch {
     /// By `gds`, or that itself if cuFile takes no batches.
     pub(crate) fn over(gds: Gds) -> Arc<dyn Engine> {
+        if !gds.file.takes_batches() {
+            return Arc::new(gds);
+        }
         let properties = gds.file.cufile().driver_get_properties().ok();
         let batches = properties.filter(|known| known.supports_batches() && known.max_batch_io > 1);
         match batches {
@@ -188,11 +190,12 @@ impl<'w, R: Requests> BatchLane<'w, R> {
     fn abandon(&mut self, slots: Vec<usize>, why: &str) {
         self.submitted = 0;
         for slot in slots {
-            let error = Error::new(
-                ErrorKind::Device,
-                Op::Read,
-                format!("{why}; its memory is kept, since cuFile may still use it"),
-            );
+            let Some(moving) = &self.tasks[slot] else {
+                continue;
+            };
+            let op = Op::from(moving.window.direction());
+            let why = format!("{why}; its memory is kept, since cuFile may still use it");
+            let error = Error::new(ErrorKind::Device, op, why);
             self.finish(slot, Some(error.abandoned()));
         }
     }
@@ -247,7 +250,7 @@ impl<'w, R: Requests> BatchLane<'w, R> {
         self.submitted = self.submitted.saturating_sub(1);
         self.requests.answered();
         let asked = moving.asked;
-        let op = op(&moving.window);
+        let op = Op::from(moving.window.direction());
         match event.outcome {
             Ok(0) if op == Op::Read => self.read_nothing(event.cookie),
             Ok(0) if self.requests.has_another_way() => self.move_alone(event.cookie),
@@ -332,7 +335,7 @@ impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
             self.tasks.len() - 1
         });
         // Those wait for each other.
-        let apart = window.direction() == Direction::Write && has_edges(&task.range);
+        let apart = is_apart(&window, task.range.start);
         let base = self.requests.base(&window);
         self.tasks[slot] = Some(Moving {
             task,
@@ -365,18 +368,11 @@ impl<R: Requests> Drop for BatchLane<'_, R> {
     fn drop(&mut self) {
         let mut events = Vec::new();
         while self.submitted > 0 {
-            if self.requests.collect(TICK, &mut events).is_err() {
-                thread::sleep(TICK);
+            if self.requests.collect(TICK, &mut events).is_err() || events.is_empty() {
+                thread::sleep(SHORTEST);
             }
             self.take(&mut events);
         }
-    }
-}
-
-fn op(window: &DeviceWindow<'_>) -> Op {
-    match window.direction() {
-        Direction::Read => Op::Read,
-        Direction::Write => Op::Write,
     }
 }
 

@@ -18,6 +18,7 @@ impl<'w> GdsLane<'w> {
         offset: u64,
         from: usize,
     ) -> (usize, Option<Error>) {
+        let engine = self.engine;
         let lane = match &mut self.staged {
             Some(lane) => lane,
             none => match staged.lane() {
@@ -25,6 +26,8 @@ impl<'w> GdsLane<'w> {
                 Err(error) => return (0, Some(error)),
             },
         };
+        // Behind the wait for a slab: who waits for this has one.
+        let _apart = engine.apart(window, offset);
         let mut rest = Rest {
             window,
             offset,

@@ -129,10 +129,7 @@ impl<'w> Job<'w> {
     /// The finished task. The edges of a direct write are written now, through the page cache of `buffered`.
     pub(super) fn complete(self, buffered: &std::fs::File) -> Completion<'w> {
         let end = self.stop.map_or(self.range.end, |(at, _)| at);
-        let op = match self.direction() {
-            Direction::Read => Op::Read,
-            Direction::Write => Op::Write,
-        };
+        let op = Op::from(self.direction());
         let mut error = self.stop.and_then(|(_, why)| error_of(op, why));
         let moved = (end - self.task.range.start) as usize;
         let (window, moved) = match self.window {

@@ -161,6 +161,9 @@ impl Requests for CuFileRequests<'_> {
             Ok(()) => Submitted::All,
             Err(why) if is_refusal(&why) => {
                 queue.refused();
+                if lasts(&why) {
+                    self.gds.file.refuses_batches();
+                }
                 self.queue = None;
                 self.give_way(&why);
                 Submitted::None
@@ -256,6 +259,12 @@ fn is_refusal(why: &CallError<CuFileStatus>) -> bool {
     }
 }
 
+/// Whether such a refusal comes again with every batch of the file. A batch that is full will not stay so.
+fn lasts(why: &CallError<CuFileStatus>) -> bool {
+    !matches!(why, CallError::Status(status) if status.op == BATCH_FULL)
+}
+
 // CU_FILE_BATCH_FULL, and CU_FILE_BATCH_NOCOMPAT_ERROR: there are no batches without a direct path.
-const REFUSALS: [i32; 3] = [CuFileStatus::IO_NOT_SUPPORTED, 5037, 5049];
+const REFUSALS: [i32; 3] = [CuFileStatus::IO_NOT_SUPPORTED, BATCH_FULL, 5049];
+const BATCH_FULL: i32 = 5037;
 const LAST_MOMENT: Duration = Duration::from_secs(1);
