@@ -13,6 +13,7 @@ mod output;
 mod part;
 mod refused_copy;
 mod reports;
+mod serve;
 mod settings;
 mod support;
 mod urls;
