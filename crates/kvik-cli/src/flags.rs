@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::style;
 
-/// Copies, prints and inspects local files in parallel, and measures the machine beside its own limit.
+/// Copies, prints and inspects files and remote objects in parallel, and measures the machine beside its own limit.
 #[derive(Debug, Parser)]
 #[command(name = "kvik", version, styles = style::HELP, after_long_help = after_help())]
 pub(crate) struct Flags {

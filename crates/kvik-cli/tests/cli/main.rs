@@ -7,6 +7,7 @@ mod bench_gpu;
 mod cat;
 mod copy;
 mod doctor;
+mod documented;
 mod interrupt;
 mod log;
 mod output;
