@@ -1,3 +1,5 @@
+//! What paths lead to in a folder that is served, and what is beside it.
+
 use std::os::unix::fs::symlink;
 
 use super::*;

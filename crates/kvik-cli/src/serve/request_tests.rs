@@ -1,3 +1,5 @@
+//! What a head is read as, and why it is refused.
+
 use super::*;
 
 fn parse(head: &str) -> Result<Request, Bad> {
