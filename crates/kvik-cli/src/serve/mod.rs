@@ -54,6 +54,7 @@ pub(crate) struct Sent {
 /// What one client may cost.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
+    /// Each takes four descriptors while it is answered, of the 1024 that a process usually has.
     connections: usize,
     head_bytes: usize,
     headers: usize,
@@ -68,7 +69,7 @@ struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            connections: 256,
+            connections: 128,
             head_bytes: 16 << 10,
             headers: 100,
             head_time: Duration::from_secs(10),

@@ -127,6 +127,47 @@ fn odd_requests_are_refused_with_the_reason() {
 }
 
 #[test]
+fn whatever_is_changed_in_a_head_it_is_refused_or_keeps_its_promises() {
+    let head = b"GET /a/%2e%41//b.bin?c HTTP/1.1\r\nHost: [::1]:80\r\nRange: bytes=0-1\r\nContent-Length: 0\r\n";
+    let pieces: [&[u8]; 10] = [
+        b"..", b"%2e", b"%2F", b"/", b"\n", b"\r\n", b" ", b":", b"\0", b"\xff",
+    ];
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    let mut accepted = 0;
+    for _ in 0..50_000 {
+        let mut changed = head.to_vec();
+        for _ in 0..=random(4) {
+            let from = random(changed.len());
+            let to = (from + random(4)).min(changed.len());
+            changed.splice(from..to, pieces[random(pieces.len())].iter().copied());
+        }
+        let Ok(request) = Request::parse(&changed, 8) else {
+            continue;
+        };
+        accepted += 1;
+        let shown = String::from_utf8_lossy(&changed).into_owned();
+        for name in &request.names {
+            let name = name.to_string_lossy();
+            assert!(!["", ".", ".."].contains(&&*name), "{shown:?}");
+            assert!(!name.contains(['/', '\0']), "{shown:?}");
+        }
+        assert!(request.path.starts_with('/'), "{shown:?}");
+        assert!(
+            request.path.bytes().all(|byte| byte.is_ascii_graphic()),
+            "{shown:?}"
+        );
+        assert!(request.host.is_some() || !request.keep, "{shown:?}");
+    }
+    assert!((1_000..49_000).contains(&accepted), "{accepted}");
+}
+
+#[test]
 fn a_name_that_may_mean_any_machine_is_told_from_this_one() {
     for (host, expected) in [
         ("127.0.0.1:80", true),
