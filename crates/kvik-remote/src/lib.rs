@@ -40,7 +40,9 @@ mod object;
 mod opening;
 mod origin;
 
+mod crowd;
 mod failure;
+mod pace;
 mod redirect;
 mod reply;
 mod retry;

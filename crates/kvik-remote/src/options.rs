@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use kvik_config::{ByteSize, Config, Key, Origin as Who};
+use kvik_config::{ByteSize, Config, Key, Origin as Who, ProxyUrl};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
@@ -24,7 +24,7 @@ use crate::opening;
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
 use crate::tls::Trust;
-use crate::transport::{ClientOptions, runtime};
+use crate::transport::{ClientOptions, Proxies, runtime};
 
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
@@ -49,6 +49,7 @@ pub struct RemoteOptions {
     s3: S3Wishes,
     wrong: Option<Error>,
     ca_bundle: Option<PathBuf>,
+    proxies: Option<Proxies>,
     connect_timeout: Option<Duration>,
     first_byte_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -105,6 +106,16 @@ impl RemoteOptions {
     /// The file with the certificates, in PEM, that the server must prove itself by, in place of all others.
     pub fn ca_bundle(mut self, path: impl AsRef<Path>) -> RemoteOptions {
         self.ca_bundle = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// The proxy by which all is asked for, whatever the settings `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say:
+    /// `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; no text shows name and password. `none` is for no proxy.
+    pub fn proxy(mut self, url: &str) -> RemoteOptions {
+        self.proxies = Some(match url.trim() {
+            "none" => Proxies::default(),
+            url => Proxies::by_caller(&ProxyUrl::new(url)),
+        });
         self
     }
 
@@ -308,6 +319,10 @@ impl RemoteOptions {
             secrets: location.secrets(),
             client: ClientOptions {
                 trust,
+                proxies: match &self.proxies {
+                    Some(proxies) => proxies.clone(),
+                    None => Proxies::of(config)?,
+                },
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {

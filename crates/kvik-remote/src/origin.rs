@@ -11,18 +11,19 @@ use http::HeaderValue;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
-use kvik_stats::names;
+use kvik_stats::{Counter, names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::cause::Cause;
+use crate::crowd::{Admission, Crowd};
 use crate::endpoint::{Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
+use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
 
 /// How to ask for an object. All clones of a handle share it.
@@ -94,6 +95,14 @@ impl Origin {
             })
         });
         made.map_err(Failure::of)
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn bytes(&self) -> &'static Counter {
+        match &self.asker {
+            Asker::Plain(_) => &names::BYTES_BY_HTTP,
+            Asker::Store(_) => &names::BYTES_BY_S3,
+        }
     }
 
     /// Asks for the bytes of `range`, or for all there are.
@@ -215,12 +224,26 @@ impl Origin {
     }
 
     async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+        // Before the clock runs: a server is not silent that was not asked.
+        let admission = Crowd::of(&request.url).enter().await;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        match tokio::time::timeout(limit, shared.transport.send(request)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(silence(limit)),
+        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
+        match &outcome {
+            Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
+            Ok(_) => admission.answered(),
+            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
+            // A connection that breaks says nothing of how many may ask.
+            Err(_) => {}
         }
+        outcome.map(|reply| Reply {
+            body: Box::new(UnderWay {
+                body: reply.body,
+                _admission: admission,
+            }),
+            ..reply
+        })
     }
 
     /// The reason that an answer gives in its body.
@@ -279,6 +302,18 @@ impl Request {
             url: url.clone(),
             headers,
         }
+    }
+}
+
+/// A body; as long as it may come, its request is under way.
+struct UnderWay {
+    body: Box<dyn Body>,
+    _admission: Admission,
+}
+
+impl Body for UnderWay {
+    fn chunk(&mut self) -> Soon<'_, Result<Option<Bytes>, Failure>> {
+        self.body.chunk()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
+mod connections;
 mod exams;
 mod names;
 mod opening;
 mod process;
+mod proxies;
 mod redirects;
 mod replies;
 mod s3;
