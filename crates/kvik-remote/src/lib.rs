@@ -46,6 +46,7 @@ mod pace;
 mod redirect;
 mod reply;
 mod retry;
+mod width;
 
 mod fetch;
 mod tls;

@@ -159,7 +159,8 @@ impl RemoteOptions {
         self
     }
 
-    /// How many requests a call has under way at a time; 16 unless said otherwise. A call that says its
+    /// How many requests a call has under way at a time. Unless said otherwise these are 16 at first, and twice as many up to
+    /// 128 where that turns out to bring clearly more. A call that says its
     /// [`num_threads`](kvik_core::ReadOptions::num_threads) has no more than those.
     pub fn concurrency(mut self, requests: usize) -> RemoteOptions {
         self.concurrency = Some(requests);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
@@ -25,6 +25,7 @@ use crate::retry::{Budget, Policy};
 use crate::store::{Refused, Store, Tried};
 use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
+use crate::width::Width;
 
 /// How to ask for an object. All clones of a handle share it.
 pub(crate) struct Origin {
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     transport: Arc<dyn Transport>,
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
+    width: Mutex<Width>,
 }
 
 /// An answer that was judged, and its body.
@@ -92,9 +94,26 @@ impl Origin {
                 transport: Client::shared(&self.client)?,
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
+                width: Mutex::new(Width::new()),
             })
         });
         made.map_err(Failure::of)
+    }
+
+    /// How many requests a read has under way, where nobody has said it.
+    pub(crate) fn requests(&self) -> usize {
+        // Without a client there will be none, and each will say why.
+        self.shared().map_or(1, |shared| shared.width().requests())
+    }
+
+    /// Learns from what so many requests brought; returns how many there are to be from now on.
+    pub(crate) fn learn(&self, requests: usize, bytes: u64, time: Duration) -> usize {
+        let Ok(shared) = self.shared() else {
+            return requests;
+        };
+        let mut width = shared.width();
+        width.note(requests, bytes, time);
+        width.requests()
     }
 
     /// Where its bytes are counted.
@@ -283,6 +302,12 @@ impl Origin {
 /// Whether the status says that something is wrong, and not what is known of the object.
 fn is_refusal(status: u16) -> bool {
     status >= 400 && !matches!(status, 412 | 416)
+}
+
+impl Shared {
+    fn width(&self) -> MutexGuard<'_, Width> {
+        self.width.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Request {

@@ -334,6 +334,13 @@ pub static HTTP_SIZE_PROBES: Counter = Counter::new(row(
     Unstable,
     "Objects whose size was found out by their first bytes.",
 ));
+/// Time until sizes were known.
+pub static HTTP_SIZE_PROBING: Counter = Counter::new(row(
+    "remote_size_probing_ns",
+    Nanoseconds,
+    Unstable,
+    "Time until sizes that had to be found out were known.",
+));
 /// A reply had nothing to tell versions of the object apart by.
 pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
     "http_without_validator",
@@ -387,6 +394,7 @@ pub static COUNTERS: &[&Counter] = &[
     &HTTP_RETRY_WAIT,
     &HTTP_REDIRECTS,
     &HTTP_SIZE_PROBES,
+    &HTTP_SIZE_PROBING,
     &HTTP_WITHOUT_VALIDATOR,
 ];
 

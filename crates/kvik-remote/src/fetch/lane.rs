@@ -102,6 +102,9 @@ impl<'w> FetchLane<'w> {
     fn end(&mut self, number: u64, error: Option<Error>) {
         if let Some(arriving) = self.under_way.remove(&number) {
             arriving.requests.abort();
+            if error.is_none() {
+                self.engine.brought(arriving.window.filled() as u64);
+            }
             self.finished
                 .push(completion(arriving.task, arriving.window, error));
         }
@@ -117,7 +120,7 @@ impl<'w> FetchLane<'w> {
 
 impl<'w> Lane<'w> for FetchLane<'w> {
     fn room(&self) -> usize {
-        self.engine.room.saturating_sub(self.in_flight())
+        self.engine.room().saturating_sub(self.in_flight())
     }
 
     fn in_flight(&self) -> usize {
