@@ -128,7 +128,7 @@ fn what_a_proxy_refuses_is_told_as_its_refusal_and_without_its_password() {
             proxy_url(&broken),
             "https://server.invalid/a",
             ErrorKind::Unreachable,
-            "no connection by the proxy",
+            "(from the caller) refuses to connect us to the server",
         ),
         (
             proxy_url(&silent),
@@ -157,7 +157,7 @@ fn what_a_proxy_refuses_is_told_as_its_refusal_and_without_its_password() {
         (
             "http://me:p%40ss@:x:".to_owned(),
             "http://server.invalid/a",
-            ErrorKind::Config,
+            ErrorKind::Misuse,
             "that is no URL",
         ),
     ] {

@@ -157,8 +157,15 @@ impl Client {
         if error.is_builder() {
             return Failure::lasting(ErrorKind::Misuse, reason(&error)).because(error);
         }
-        if let Some(proxy) = proxy.filter(|_| reason(&error).ends_with(NOT_AUTHORIZED)) {
-            return unknown_to(proxy).because(error);
+        if let Some(proxy) = proxy {
+            let said = reason(&error);
+            if said == NOT_AUTHORIZED {
+                return unknown_to(proxy).because(error);
+            }
+            if said == NOT_CONNECTED {
+                let why = format!("no connection: {proxy} refuses to connect us to the server");
+                return Failure::passing(ErrorKind::Unreachable, why).because(error);
+            }
         }
         let why = match error.is_connect() {
             true => format!("no connection{}: {}", by(proxy), reason(&error)),
@@ -255,8 +262,10 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
     })
 }
 
-// How the client says that a proxy answered `CONNECT` with status 407: its type is not to be had.
-const NOT_AUTHORIZED: &str = "proxy authorization required";
+// How the client says that a proxy answered `CONNECT` with status 407, or another one that is no success: the type of this
+// error is not to be had. A test for each finds out when the words change.
+const NOT_AUTHORIZED: &str = "tunnel error: proxy authorization required";
+const NOT_CONNECTED: &str = "tunnel error: unsuccessful";
 // More than this in a row, and it is not by chance that they were just closed.
 const MOST_CLOSED: u32 = 4;
 // A hundred are a lot; beyond that a server wants to fill our memory.

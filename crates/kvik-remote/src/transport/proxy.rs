@@ -30,7 +30,7 @@ impl Proxies {
     pub(crate) fn by_caller(url: &ProxyUrl) -> Proxies {
         let proxy = Proxy {
             url: url.clone(),
-            by: "the caller".to_owned(),
+            by: CALLER.to_owned(),
         };
         Proxies {
             http: Some(proxy.clone()),
@@ -84,7 +84,8 @@ impl Proxy {
     /// Where it is, with name and password.
     ///
     /// # Errors
-    /// `Config` or `Unsupported` if that is no URL of a proxy, or of one that we do not speak with.
+    /// `Config` if that is no URL of a proxy, or `Misuse` if it is the caller's; `Unsupported` for one that we do not speak
+    /// with.
     pub(crate) fn to_url(&self) -> Result<Url, Failure> {
         let said = self.url.as_str();
         // As everywhere: a host and a port are enough.
@@ -93,7 +94,11 @@ impl Proxy {
             false => Url::parse(&format!("http://{said}")),
         };
         let wrong = |kind, why: &str| Failure::lasting(kind, format!("{self}: {why}"));
-        let url = parsed.map_err(|_| wrong(ErrorKind::Config, "that is no URL"))?;
+        let bad = match self.by == CALLER {
+            true => ErrorKind::Misuse,
+            false => ErrorKind::Config,
+        };
+        let url = parsed.map_err(|_| wrong(bad, "that is no URL"))?;
         match url.scheme() {
             "http" | "https" if url.has_host() => Ok(url),
             scheme if scheme.starts_with("socks") => {
@@ -101,10 +106,7 @@ impl Proxy {
                     "proxies of SOCKS are not used by this version, those of http and https are";
                 Err(wrong(ErrorKind::Unsupported, why))
             }
-            _ => Err(wrong(
-                ErrorKind::Config,
-                "a proxy has a URL of http or https",
-            )),
+            _ => Err(wrong(bad, "a proxy has a URL of http or https")),
         }
     }
 }
@@ -115,3 +117,6 @@ impl fmt::Display for Proxy {
         write!(f, "the proxy {} (from {})", self.url, self.by)
     }
 }
+
+// As elsewhere in errors: who said it.
+const CALLER: &str = "the caller";
