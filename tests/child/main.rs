@@ -47,6 +47,8 @@ fn main() {
         "direct-open" => direct::open(args),
         "direct-clones" => direct::clones(args),
         "remote-read" => remote::read(args),
+        "remote-by-default" => remote::by_default(args),
+        "remote-tried" => remote::tried(args),
         "remote-facts" => remote::facts(args),
         "remote-forked" => remote::forks(args),
         "read-ranges" => ranges::read(args),

@@ -10,7 +10,7 @@ use kvik_core::{
     IoBufMut, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
 };
 
-use crate::fetch::Fetch;
+use crate::fetch::{Fetch, Room, Stretch};
 use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
@@ -225,7 +225,7 @@ impl RemoteHandle {
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let requests = match (wishes.num_threads, manner.concurrency) {
             (Some(requests), _) | (None, Some(requests)) => requests,
-            (None, None) => REQUESTS,
+            (None, None) => object.origin.requests(),
         };
         let part = match wishes.task_size.or(manner.part_size) {
             Some(size) => size.bytes(),
@@ -237,7 +237,18 @@ impl RemoteHandle {
             true => requests.min(ThreadPool::MAX_THREADS),
             false => requests.min(config.num_threads()?),
         };
-        let (threads, room) = spread(requests, threads);
+        let (threads, room) = match wishes.num_threads.or(manner.concurrency) {
+            // A read that is no longer than what is under way at a time tells nothing of how many that should be.
+            None if len >= part.saturating_mul(requests as u64) => {
+                let lanes = threads.max(1);
+                let stretch = Stretch::new(requests, part);
+                (threads, Room::Learnt { lanes, stretch })
+            }
+            _ => {
+                let (threads, room) = spread(requests, threads);
+                (threads, Room::Fixed(room))
+            }
+        };
         let deadline = [
             wishes.deadline,
             manner
@@ -306,8 +317,6 @@ fn spread(requests: usize, threads: usize) -> (usize, usize) {
     ((requests / room).max(1), room)
 }
 
-// Enough to fill a network of 10 Gbit/s at some milliseconds' distance.
-const REQUESTS: usize = 16;
 // What a request costs beside its bytes is little next to so many of them.
 const SMALLEST_SHARE: u64 = 1 << 20;
 // Bringing so many bytes for nothing takes no longer than a request.

@@ -40,10 +40,13 @@ mod object;
 mod opening;
 mod origin;
 
+mod crowd;
 mod failure;
+mod pace;
 mod redirect;
 mod reply;
 mod retry;
+mod width;
 
 mod fetch;
 mod tls;

@@ -10,7 +10,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use kvik_config::{ByteSize, Config, Key, Origin as Who};
+use kvik_config::{ByteSize, Config, Key, Origin as Who, ProxyUrl};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
@@ -22,7 +22,7 @@ use crate::opening;
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
 use crate::tls::Trust;
-use crate::transport::{ClientOptions, runtime};
+use crate::transport::{ClientOptions, Proxies, runtime};
 
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
@@ -47,6 +47,7 @@ pub struct RemoteOptions {
     s3: S3Wishes,
     wrong: Option<Error>,
     ca_bundle: Option<PathBuf>,
+    proxies: Option<Proxies>,
     connect_timeout: Option<Duration>,
     first_byte_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -110,6 +111,16 @@ impl RemoteOptions {
         self
     }
 
+    /// The proxy by which all is asked for, whatever the settings `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say:
+    /// `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; no text shows name and password. `none` is for no proxy.
+    pub fn proxy(mut self, url: &str) -> RemoteOptions {
+        self.proxies = Some(match url.trim() {
+            "none" => Proxies::default(),
+            url => Proxies::by_caller(&ProxyUrl::new(url)),
+        });
+        self
+    }
+
     /// How long a connection may take to be there; 10 seconds unless said otherwise.
     pub fn connect_timeout(mut self, limit: Duration) -> RemoteOptions {
         self.connect_timeout = Some(limit);
@@ -150,7 +161,8 @@ impl RemoteOptions {
         self
     }
 
-    /// How many requests a call has under way at a time; 16 unless said otherwise. A call that says its
+    /// How many requests a call has under way at a time. Unless said otherwise these are 16 at first, and twice as many up to
+    /// 128 where that turns out to bring clearly more. A call that says its
     /// [`num_threads`](kvik_core::ReadOptions::num_threads) has no more than those.
     pub fn concurrency(mut self, requests: usize) -> RemoteOptions {
         self.concurrency = Some(requests);
@@ -310,6 +322,10 @@ impl RemoteOptions {
             secrets: location.secrets(),
             client: ClientOptions {
                 trust,
+                proxies: match &self.proxies {
+                    Some(proxies) => proxies.clone(),
+                    None => Proxies::of(config)?,
+                },
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {

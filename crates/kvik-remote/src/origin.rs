@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
@@ -11,11 +11,12 @@ use http::HeaderValue;
 use http::header::{ACCEPT_ENCODING, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
-use kvik_stats::names;
+use kvik_stats::{Counter, names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::cause::Cause;
+use crate::crowd::{Admission, Crowd};
 use crate::endpoint::{Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
 use crate::redact;
@@ -23,8 +24,9 @@ use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
+use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
+use crate::width::Width;
 
 /// How to ask for an object. All clones of a handle share it.
 pub(crate) struct Origin {
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     transport: Arc<dyn Transport>,
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
+    width: Mutex<Width>,
 }
 
 /// An answer that was judged, and its body.
@@ -92,9 +95,34 @@ impl Origin {
                 transport: Client::shared(&self.client)?,
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
+                width: Mutex::new(Width::new()),
             })
         });
         made.map_err(Failure::of)
+    }
+
+    /// How many requests a read has under way, where nobody has said it.
+    pub(crate) fn requests(&self) -> usize {
+        // Without a client there will be none, and each will say why.
+        self.shared().map_or(1, |shared| shared.width().requests())
+    }
+
+    /// Learns from what so many requests brought; returns how many there are to be from now on.
+    pub(crate) fn learn(&self, requests: usize, bytes: u64, time: Duration) -> usize {
+        let Ok(shared) = self.shared() else {
+            return requests;
+        };
+        let mut width = shared.width();
+        width.note(requests, bytes, time);
+        width.requests()
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn bytes(&self) -> &'static Counter {
+        match &self.asker {
+            Asker::Plain(_) => &names::BYTES_BY_HTTP,
+            Asker::Store(_) => &names::BYTES_BY_S3,
+        }
     }
 
     /// Asks for the bytes of `range`, or for all there are: where the server has sent us before, if it has. A place that does
@@ -243,12 +271,26 @@ impl Origin {
     }
 
     async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+        // Before the clock runs: a server is not silent that was not asked.
+        let admission = Crowd::of(&request.url).enter().await;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        match tokio::time::timeout(limit, shared.transport.send(request)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(silence(limit)),
+        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
+        match &outcome {
+            Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
+            Ok(_) => admission.answered(),
+            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
+            // A connection that breaks says nothing of how many may ask.
+            Err(_) => {}
         }
+        outcome.map(|reply| Reply {
+            body: Box::new(UnderWay {
+                body: reply.body,
+                _admission: admission,
+            }),
+            ..reply
+        })
     }
 
     /// The reason that an answer to `request`, which went to `url`, gives in its body.
@@ -307,6 +349,12 @@ fn is_refusal(status: u16) -> bool {
     status >= 400 && !matches!(status, 412 | 416)
 }
 
+impl Shared {
+    fn width(&self) -> MutexGuard<'_, Width> {
+        self.width.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Request {
     /// The same to another place: what is meant for its own origin stays behind if that is another one.
     fn to(&self, url: &Url) -> Request {
@@ -324,6 +372,18 @@ impl Request {
             url: url.clone(),
             headers,
         }
+    }
+}
+
+/// A body; as long as it may come, its request is under way.
+struct UnderWay {
+    body: Box<dyn Body>,
+    _admission: Admission,
+}
+
+impl Body for UnderWay {
+    fn chunk(&mut self) -> Soon<'_, Result<Option<Bytes>, Failure>> {
+        self.body.chunk()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
+mod connections;
 mod exams;
 mod hostile;
 mod limits;
 mod names;
 mod opening;
 mod process;
+mod proxies;
 mod redirects;
 mod replies;
 mod s3;

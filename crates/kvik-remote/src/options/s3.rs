@@ -126,7 +126,7 @@ impl RemoteOptions {
         let variable = kvik_config::variable;
         let profile = ProfileFiles::from_lookup(variable, wishes.profile.as_deref())?.profile()?;
         let settings = AwsSettings::read(variable, profile.as_ref())?;
-        if let (Trust::System, Some(said)) = (&*trust, settings.ca_bundle) {
+        if let (Trust::System(_), Some(said)) = (&*trust, settings.ca_bundle) {
             *trust = Trust::Named {
                 file: Some(PathBuf::from(said.value)),
                 folders: None,

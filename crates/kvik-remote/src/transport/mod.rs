@@ -1,7 +1,10 @@
 //! How a request becomes a reply: a trait of one verb, and the client behind it.
 
+mod bypass;
 mod client;
+mod connecting;
 mod names;
+mod proxy;
 mod runtime;
 
 use std::future::Future;
@@ -15,6 +18,8 @@ use url::Url;
 use crate::failure::Failure;
 
 pub(crate) use client::{Client, ClientOptions};
+pub(crate) use connecting::note_tls;
+pub(crate) use proxy::Proxies;
 pub(crate) use runtime::{Runtime, runtime};
 
 /// Sends requests.
