@@ -83,7 +83,7 @@ impl Failure {
 }
 
 /// An error of whatever type.
-struct Cause(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) struct Cause(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

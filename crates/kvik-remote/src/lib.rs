@@ -39,6 +39,7 @@ mod validator;
 mod object;
 mod opening;
 mod origin;
+mod pending_open;
 
 mod failure;
 mod redirect;
@@ -49,6 +50,7 @@ mod fetch;
 mod tls;
 mod transport;
 
+mod bearer;
 mod credentials;
 mod location;
 
@@ -70,4 +72,5 @@ pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
 pub use options::{Anonymous, RemoteOptions};
+pub use pending_open::PendingOpen;
 pub use validator::Validator;

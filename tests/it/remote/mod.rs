@@ -1,5 +1,6 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
+mod background;
 mod exams;
 mod names;
 mod opening;
@@ -9,4 +10,5 @@ mod replies;
 mod s3;
 mod s3_settings;
 mod silence;
+mod tokens;
 mod trust;
