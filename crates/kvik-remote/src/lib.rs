@@ -71,6 +71,6 @@ pub use credentials::{
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
-pub use options::{Anonymous, RemoteOptions};
+pub use options::{Anonymous, NamedOption, RemoteOptions};
 pub use pending_open::PendingOpen;
 pub use validator::Validator;

@@ -1,5 +1,6 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod named;
 mod open;
 mod s3;
 
@@ -24,6 +25,7 @@ use crate::retry::Policy;
 use crate::tls::Trust;
 use crate::transport::ClientOptions;
 
+pub use self::named::NamedOption;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
 

@@ -2,6 +2,7 @@
 
 mod background;
 mod exams;
+mod named;
 mod names;
 mod opening;
 mod process;
