@@ -1,7 +1,7 @@
 //! Bearer tokens that a function gives (object-store#539): a token ends while what was opened with it is read.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteHandle, RemoteOptions};
@@ -126,9 +126,28 @@ fn a_function_that_fails_or_panics_ends_the_call_and_asks_no_server() {
     ] {
         let error = options.open(&server.url("a")).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(says), "{error}");
+        let url = server.url("a");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("open {url}: {says}")), "{text}");
     }
     assert_eq!(server.asked().len(), 0);
+}
+
+#[test]
+fn a_function_that_takes_too_long_is_not_waited_for() {
+    let server = Server::of(pattern(1, 0, LEN));
+    let (let_go, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let options = quick()
+        .timeout(Duration::from_millis(100))
+        .bearer_from(move || held.lock().unwrap().recv().map(|()| "late".to_owned()));
+    let error = options.open(&server.url("a")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    let handle = options.len(LEN as u64).open(&server.url("a")).unwrap();
+    let pending = handle.submit_read(vec![0; 10], 0);
+    assert_eq!(pending.wait().unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(server.asked().len(), 0);
+    drop(let_go);
 }
 
 /// A server that repeats what it was sent.

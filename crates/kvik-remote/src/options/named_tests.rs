@@ -1,3 +1,5 @@
+//! Names that other libraries have, values that are none, and what contradicts itself.
+
 use super::*;
 use std::collections::HashSet;
 use std::time::Duration;
