@@ -51,6 +51,7 @@ fn main() {
         "remote-tried" => remote::tried(args),
         "remote-facts" => remote::facts(args),
         "remote-forked" => remote::forks(args),
+        "remote-opening-forked" => remote::opening_forks(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),
         "late-pieces-device" => devices::late_pieces(args),

@@ -1,6 +1,6 @@
 //! Reading remote objects, in this process and in a child of it.
 
-use kvik::{Config, ReadAtExt, RemoteHandle};
+use kvik::{Config, ErrorKind, ReadAtExt, RemoteHandle};
 use kvik_tests::os::forked;
 use kvik_tests::pattern::{assert_same, pattern};
 
@@ -44,6 +44,22 @@ pub(crate) fn forks(args: &[String]) {
     })
     .succeeded();
     check(&object);
+}
+
+/// `remote-opening-forked URL`, of a server that never answers
+pub(crate) fn opening_forks(args: &[String]) {
+    let opening = RemoteHandle::submit_open(&args[0]);
+    forked(|| {
+        let error = opening.wait().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Forked, "{error}");
+        assert!(opening.is_done());
+        opening.cancel();
+    })
+    .succeeded();
+    assert!(!opening.is_done());
+    opening.cancel();
+    let error = opening.wait().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
 }
 
 /// `remote-facts URL`

@@ -65,6 +65,7 @@ pub use env::variable;
 pub use error::{ConfigError, ParseValueError};
 pub use key::{Effect, Key};
 pub use layer::Layer;
+pub use nearest::nearest;
 pub use origin::Origin;
 pub use proxy::ProxyUrl;
 pub use reference::reference;

@@ -39,7 +39,13 @@ impl Failure {
 
     /// An error of somebody who knows nothing of requests.
     pub(crate) fn of(error: Error) -> Failure {
-        Failure::lasting(error.kind(), error.to_string())
+        // What was being done, and the next step, the error that is made of this says itself.
+        let text = error.to_string();
+        let mut why = text.strip_prefix(&format!("{}: ", error.op()));
+        if let (Some(found), Some(advice)) = (why, error.advice()) {
+            why = found.strip_suffix(&format!("; {advice}"));
+        }
+        Failure::lasting(error.kind(), why.unwrap_or(&text)).because(error)
     }
 
     /// One that may pass.
@@ -88,7 +94,7 @@ impl Failure {
 }
 
 /// An error of whatever type.
-struct Cause(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) struct Cause(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,5 +111,27 @@ impl fmt::Display for Cause {
 impl std::error::Error for Cause {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_becomes_a_failure_says_nothing_twice() {
+        for (kind, text) in [
+            (ErrorKind::Config, "read: no keys are there"),
+            (
+                ErrorKind::OutOfMemory,
+                "read: no keys are there; free memory or raise the limit, then run it again",
+            ),
+        ] {
+            let first = Error::new(kind, Op::Configure, "no keys are there");
+            let error = Failure::of(first.clone()).into_error(Op::Read, 1);
+            assert_eq!((error.kind(), error.to_string().as_str()), (kind, text));
+            let cause = std::error::Error::source(&error).unwrap();
+            assert_eq!(cause.to_string(), first.to_string());
+        }
     }
 }

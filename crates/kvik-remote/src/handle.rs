@@ -15,6 +15,7 @@ use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
 use crate::origin::Asker;
+use crate::pending_open::PendingOpen;
 use crate::validator::Validator;
 
 /// An object of a server, opened. Cloning it gives another handle to the same object, with the same connections; all methods
@@ -71,6 +72,20 @@ impl RemoteHandle {
     /// As for [`RemoteOptions::open`].
     pub fn open(url: &str) -> Result<RemoteHandle> {
         RemoteOptions::new().open(url)
+    }
+
+    /// Starts to open the object at `url`.
+    ///
+    /// # Example: opened by an executor of whatever kind
+    /// ```no_run
+    /// # async fn open() -> kvik_core::Result<()> {
+    /// let object = kvik_remote::RemoteHandle::submit_open("https://example.org/weights.bin").await?;
+    /// println!("{} bytes", object.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit_open(url: &str) -> PendingOpen {
+        RemoteOptions::new().submit_open(url)
     }
 
     /// Opens the object `key` of the bucket `bucket` of S3, both as they are.

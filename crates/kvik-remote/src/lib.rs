@@ -39,6 +39,7 @@ mod validator;
 mod object;
 mod opening;
 mod origin;
+mod pending_open;
 
 mod crowd;
 mod failure;
@@ -52,6 +53,7 @@ mod fetch;
 mod tls;
 mod transport;
 
+mod bearer;
 mod credentials;
 mod location;
 
@@ -72,5 +74,6 @@ pub use credentials::{
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
-pub use options::{Anonymous, RemoteOptions};
+pub use options::{Anonymous, NamedOption, RemoteOptions};
+pub use pending_open::PendingOpen;
 pub use validator::Validator;

@@ -15,6 +15,7 @@ use kvik_stats::{Counter, names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
+use crate::bearer::Bearer;
 use crate::cause::Cause;
 use crate::crowd::{Admission, Crowd};
 use crate::endpoint::{Ask, Endpoint, Moment};
@@ -33,6 +34,8 @@ pub(crate) struct Origin {
     /// Makes the requests. Their headers are meant for the origin of their URL alone: whatever the caller sends along may
     /// be a secret.
     pub(crate) asker: Asker,
+    /// Gives the bearer tokens, where the caller has a function for it.
+    pub(crate) bearer: Option<Bearer>,
     /// What no text may show, even where a server says it.
     pub(crate) secrets: Vec<String>,
     pub(crate) client: ClientOptions,
@@ -168,7 +171,12 @@ impl Origin {
         moved: Option<&Url>,
     ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
-        let mut first = self.request(range, known, &mut tried)?;
+        let mut token = match &self.bearer {
+            Some(bearer) => Some(bearer.token().await.map_err(Failure::of)?),
+            None => None,
+        };
+        let mut may_renew = true;
+        let mut first = self.request(range, known, token.as_deref(), &mut tried)?;
         let mut url = moved.unwrap_or(&first.url).clone();
         let mut hops = 0;
         loop {
@@ -193,12 +201,23 @@ impl Origin {
                     again = true;
                 }
                 if again {
-                    first = self.request(range, known, &mut tried)?;
+                    first = self.request(range, known, token.as_deref(), &mut tried)?;
                     url = first.url.clone();
                     continue;
                 }
                 if !reply.headers.contains_key(LOCATION) || is_refusal(status) {
                     return Err(self.clean(tried.or(failure()), &first, &url));
+                }
+            }
+            if let (401, Some(bearer), Some(refused)) = (status, &self.bearer, &token)
+                && std::mem::take(&mut may_renew)
+                && redirect::is_same_origin(&first.url, &url)
+            {
+                let next = bearer.after(refused).await.map_err(Failure::of)?;
+                if next != *refused {
+                    token = Some(next);
+                    first = self.request(range, known, token.as_deref(), &mut tried)?;
+                    continue;
                 }
             }
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
@@ -247,6 +266,7 @@ impl Origin {
         &self,
         range: Option<&Range<u64>>,
         known: Known<'_>,
+        bearer: Option<&String>,
         tried: &mut Tried,
     ) -> Result<Request, Failure> {
         let ask = match range {
@@ -255,7 +275,14 @@ impl Origin {
         };
         let now = SystemTime::now();
         let made = match &self.asker {
-            Asker::Plain(endpoint) => endpoint.request(&ask, &Moment::at(now)),
+            Asker::Plain(endpoint) => {
+                let bearer = bearer.map(String::as_str);
+                let moment = Moment {
+                    bearer,
+                    ..Moment::at(now)
+                };
+                endpoint.request(&ask, &moment)
+            }
             Asker::Store(store) => store.request(&ask, now, tried),
         };
         let made = made.and_then(|request| Ok((request.to_url()?, request.headers)));
@@ -310,6 +337,7 @@ impl Origin {
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());
         }
+        secrets.extend(self.bearer.iter().flat_map(Bearer::secrets));
         secrets.extend(redact::secrets_of_headers(&request.headers));
         let moved = self.moved.load();
         let urls = [Some(&request.url), Some(url), moved.as_deref()];

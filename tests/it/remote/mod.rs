@@ -1,9 +1,11 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
+mod background;
 mod connections;
 mod exams;
 mod hostile;
 mod limits;
+mod named;
 mod names;
 mod opening;
 mod process;
@@ -14,4 +16,5 @@ mod s3;
 mod s3_settings;
 mod secrets;
 mod silence;
+mod tokens;
 mod trust;
