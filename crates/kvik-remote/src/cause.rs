@@ -106,7 +106,7 @@ impl Cause {
         self.request_id = self.request_id.or_else(|| text("x-amz-request-id"));
         if self.message.is_none() && challenges_for_kerberos(headers) {
             self.message = Some(
-                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token"
+                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token: `delegation=` in the URL, or `RemoteOptions::delegation`"
                     .to_owned(),
             );
         }
@@ -210,7 +210,7 @@ const S3_PASSING: [&str; 6] = [
     "SlowDown",
     "Throttling",
 ];
-const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
+const HDFS_KINDS: [(ErrorKind, &[&str]); 5] = [
     (ErrorKind::NotFound, &["FileNotFoundException"]),
     (
         ErrorKind::PermissionDenied,
@@ -224,6 +224,8 @@ const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
     ),
     (ErrorKind::Misuse, &["IllegalArgumentException"]),
     (ErrorKind::Unsupported, &["UnsupportedOperationException"]),
+    // They come with the status of who may not read, and say nothing of the sort.
+    (ErrorKind::Refused, &["IOException", "StandbyException"]),
 ];
 const HDFS_PASSING: [&str; 4] = [
     "RetriableException",

@@ -39,7 +39,7 @@ impl Failure {
 
     /// An error of somebody who knows nothing of requests.
     pub(crate) fn of(error: Error) -> Failure {
-        Failure::lasting(error.kind(), error.to_string())
+        Failure::lasting(error.kind(), clause_of(&error))
     }
 
     /// One that may pass.
@@ -79,6 +79,15 @@ impl Failure {
             Some(cause) => error.because(cause),
             None => error,
         }
+    }
+}
+
+/// What an error says, for a text that says itself what was being done and where.
+pub(crate) fn clause_of(error: &Error) -> String {
+    let text = error.to_string();
+    match text.strip_prefix(&format!("{}: ", error.op())) {
+        Some(clause) => clause.to_owned(),
+        None => text,
     }
 }
 

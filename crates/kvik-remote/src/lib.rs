@@ -53,6 +53,7 @@ mod credentials;
 mod location;
 
 mod cause;
+mod cluster;
 mod endpoint;
 mod sign;
 mod store;

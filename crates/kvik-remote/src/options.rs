@@ -1,5 +1,6 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod hdfs;
 mod s3;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::retry::Policy;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, runtime};
 
+use self::hdfs::HdfsWishes;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
 
@@ -47,6 +49,7 @@ pub struct RemoteOptions {
     len: Option<u64>,
     headers: HeaderMap,
     s3: S3Wishes,
+    hdfs: HdfsWishes,
     wrong: Option<Error>,
     ca_bundle: Option<PathBuf>,
     connect_timeout: Option<Duration>,
@@ -181,7 +184,8 @@ impl RemoteOptions {
         self
     }
 
-    /// Opens the object at `url`, and finds out its size by asking for its first 64 KiB, which are kept.
+    /// Opens the object at `url`, and finds out its size by asking for its first 64 KiB, which are kept. Of a file of HDFS
+    /// the name node is asked for the status.
     ///
     /// # Errors
     /// - `NotFound`, `PermissionDenied`, `Refused`: the server says so.
@@ -191,8 +195,9 @@ impl RemoteOptions {
     ///   [`whole_limit`](RemoteOptions::whole_limit).
     /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value, or keys of S3
     ///   are not what they must be.
-    /// - `Unsupported`: the URL's scheme is none that is known, the object is of WebHDFS, which this version does not read,
-    ///   or its keys are to come from where this version does not get any.
+    /// - `IsADirectory`: HDFS has a directory there.
+    /// - `Unsupported`: the URL's scheme is none that is known, or the keys are to come from where this version does not get
+    ///   any.
     pub fn open(&self, url: &str) -> Result<RemoteHandle> {
         let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
         self.open_location(&Location::parse_among(url, kinds)?)
@@ -247,7 +252,7 @@ impl RemoteOptions {
             self.whole_limit.map_or(WHOLE, |size| size.bytes()),
             self.len,
         );
-        if let (Some(len), Asker::Plain(_)) = (known, &origin.asker) {
+        if let (Some(len), Asker::Plain(_) | Asker::Cluster(_)) = (known, &origin.asker) {
             return Ok(Object::new(origin, len, Bytes::new(), None));
         }
         let limit = self.timeout;
@@ -287,11 +292,10 @@ impl RemoteOptions {
                 Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
             }
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
-            Kind::WebHdfs => {
-                let why = "files of WebHDFS are not read by this version";
-                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
-            }
+            Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -305,7 +309,7 @@ impl RemoteOptions {
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
-            secrets: location.secrets(),
+            secrets,
             client: ClientOptions {
                 trust,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),

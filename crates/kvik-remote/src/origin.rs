@@ -16,7 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::cause::Cause;
-use crate::endpoint::{Ask, Endpoint, Moment};
+use crate::cluster::Cluster;
+use crate::endpoint::{self, Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
@@ -50,6 +51,8 @@ pub(crate) enum Asker {
     Plain(Box<dyn Endpoint>),
     /// By what was learnt from answers to earlier ones.
     Store(Box<Store>),
+    /// By what was learnt of the nodes of a cluster.
+    Cluster(Box<Cluster>),
 }
 
 /// How long a server may be silent.
@@ -103,8 +106,18 @@ impl Origin {
         known: Known<'_>,
     ) -> Result<Answered, Failure> {
         let shared = self.shared()?;
-        let permit = Arc::clone(&shared.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
+        let permit = self.permit().await?;
+        if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
+            let (reply, answer) = cluster.ask(self, range, len).await?;
+            shared.budget.earn();
+            return Ok(Answered {
+                answer,
+                validator: Validator::of(&reply.headers),
+                body: reply.body,
+                idle: self.limits.idle,
+                _permit: permit,
+            });
+        }
         let moved = self.moved.load_full();
         let mut remembered = moved.is_some();
         if let Asker::Store(store) = &self.asker {
@@ -148,8 +161,7 @@ impl Origin {
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
                 hops += 1;
                 if hops > redirect::MOST {
-                    let why = format!("the server sends us on more than {} times", redirect::MOST);
-                    return Err(Failure::lasting(ErrorKind::Refused, why));
+                    return Err(redirect::too_many());
                 }
                 names::HTTP_REDIRECTS.increment();
                 url = to;
@@ -201,20 +213,26 @@ impl Origin {
         let made = match &self.asker {
             Asker::Plain(endpoint) => endpoint.request(&ask, &Moment::at(now)),
             Asker::Store(store) => store.request(&ask, now, tried),
+            Asker::Cluster(_) => {
+                let why = "a file of HDFS is asked for without its length";
+                return Err(Failure::lasting(ErrorKind::Internal, why));
+            }
         };
-        let made = made.and_then(|request| Ok((request.to_url()?, request.headers)));
-        let (url, mut headers) = made.map_err(Failure::of)?;
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers
-            .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(AGENT));
+        let mut request = made.and_then(outgoing).map_err(Failure::of)?;
         if let Some(tag) = known.validator.and_then(Validator::strong) {
-            headers.insert(IF_MATCH, tag.clone());
+            request.headers.insert(IF_MATCH, tag.clone());
         }
-        Ok(Request { url, headers })
+        Ok(request)
     }
 
-    async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+    /// Waits until another request may be under way.
+    pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let permits = Arc::clone(&self.shared()?.permits);
+        let permit = permits.acquire_owned().await;
+        permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))
+    }
+
+    pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
         match tokio::time::timeout(limit, shared.transport.send(request)).await {
@@ -230,15 +248,25 @@ impl Origin {
         let mut secrets = self.secrets.clone();
         match &self.asker {
             Asker::Store(store) => secrets.extend(store.secrets()),
-            Asker::Plain(_) if !is_xml => return Cause::default(),
-            Asker::Plain(_) => {}
+            Asker::Plain(_) | Asker::Cluster(_) if !is_xml => return Cause::default(),
+            Asker::Plain(_) | Asker::Cluster(_) => {}
         }
-        let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
+        let body = self.reason(reply).await;
         Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
     }
 
+    /// As much of a body that explains a refusal as comes in time.
+    pub(crate) async fn reason(&self, reply: &mut Reply) -> Vec<u8> {
+        body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await
+    }
+
+    /// The next bytes of a body; `None` at its end.
+    pub(crate) async fn chunk_of(&self, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+        chunk_within(self.limits.idle, body).await
+    }
+
     /// What an answer that says that something is wrong means.
-    fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
+    pub(crate) fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
         let (status, now) = (reply.status, SystemTime::now());
         let mut failure = reply::refusal(status, &reply.headers, &self.policy, now);
         if !cause.is_empty() {
@@ -264,7 +292,7 @@ fn is_refusal(status: u16) -> bool {
 
 impl Request {
     /// The same to another place: what is meant for its own origin stays behind if that is another one.
-    fn to(&self, url: &Url) -> Request {
+    pub(crate) fn to(&self, url: &Url) -> Request {
         let mut headers = self.headers.clone();
         if !redirect::is_same_origin(&self.url, url) {
             headers.clear();
@@ -291,10 +319,7 @@ impl fmt::Debug for Origin {
 impl Answered {
     /// The next bytes of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        match tokio::time::timeout(self.idle, self.body.chunk()).await {
-            Ok(chunk) => chunk,
-            Err(_) => Err(silence(self.idle)),
-        }
+        chunk_within(self.idle, &mut *self.body).await
     }
 
     /// Takes the end of a body of which all that counts is here, so that its connection is good for another request. What
@@ -304,6 +329,24 @@ impl Answered {
             Ok(Ok(Some(more))) if !more.is_empty() => Err(Failure::too_long()),
             _ => Ok(()),
         }
+    }
+}
+
+/// The request of an endpoint as it goes out, with what all of them say.
+pub(crate) fn outgoing(made: endpoint::Request) -> kvik_core::Result<Request> {
+    let url = made.to_url()?;
+    let mut headers = made.headers;
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static(AGENT));
+    Ok(Request { url, headers })
+}
+
+async fn chunk_within(idle: Duration, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+    match tokio::time::timeout(idle, body.chunk()).await {
+        Ok(chunk) => chunk,
+        Err(_) => Err(silence(idle)),
     }
 }
 

@@ -155,7 +155,7 @@ fn beyond(headers: &HeaderMap, known: Known<'_>) -> Result<Answer, Failure> {
 }
 
 /// The bytes are those of the object: nothing was asked for that would have them changed on the way.
-fn plain(headers: &HeaderMap) -> Result<(), Failure> {
+pub(crate) fn plain(headers: &HeaderMap) -> Result<(), Failure> {
     match text(headers, CONTENT_ENCODING) {
         None | Some("" | "identity") => Ok(()),
         Some(_) => Err(Failure::lasting(
@@ -179,7 +179,7 @@ fn changed(why: impl Into<String>) -> Failure {
     Failure::lasting(ErrorKind::Changed, why)
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
+pub(crate) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     match text(headers, CONTENT_LENGTH) {
         None => Ok(None),
         Some(value) => match value.trim().parse() {
