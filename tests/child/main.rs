@@ -48,6 +48,7 @@ fn main() {
         "direct-clones" => direct::clones(args),
         "remote-read" => remote::read(args),
         "remote-facts" => remote::facts(args),
+        "remote-open" => remote::open(args),
         "remote-forked" => remote::forks(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),

@@ -10,6 +10,12 @@ pub(crate) fn read(args: &[String]) {
     println!("{} bytes", object.read_to_end(0).unwrap().len());
 }
 
+/// `remote-open URL`
+pub(crate) fn open(args: &[String]) {
+    let object = RemoteHandle::open(&args[0]).unwrap();
+    println!("{}, {} bytes", object.kind(), object.len());
+}
+
 /// `remote-forked URL`
 pub(crate) fn forks(args: &[String]) {
     let object = RemoteHandle::open(&args[0]).unwrap();

@@ -225,7 +225,7 @@ const HDFS_KINDS: [(ErrorKind, &[&str]); 5] = [
     (ErrorKind::Misuse, &["IllegalArgumentException"]),
     (ErrorKind::Unsupported, &["UnsupportedOperationException"]),
     // They come with the status of who may not read, and say nothing of the sort.
-    (ErrorKind::Refused, &["IOException", "StandbyException"]),
+    (ErrorKind::Refused, &["IOException", "RetriableException", "StandbyException"]),
 ];
 const HDFS_PASSING: [&str; 4] = [
     "RetriableException",

@@ -1,6 +1,8 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
 mod exams;
+mod hdfs;
+mod hdfs_access;
 mod names;
 mod opening;
 mod process;
