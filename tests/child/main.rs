@@ -49,6 +49,7 @@ fn main() {
         "remote-read" => remote::read(args),
         "remote-facts" => remote::facts(args),
         "remote-open" => remote::open(args),
+        "command" => remote::command(args),
         "remote-forked" => remote::forks(args),
         "read-ranges" => ranges::read(args),
         "calls-of-ranges" => ranges::calls(args),

@@ -35,6 +35,12 @@ pub(crate) fn forks(args: &[String]) {
     check(&object);
 }
 
+/// `command ARGUMENTS`: what the command `kvik` does with them.
+pub(crate) fn command(args: &[String]) {
+    let code = kvik_cli::run(["kvik".to_owned()].iter().chain(args));
+    assert_eq!(code, std::process::ExitCode::SUCCESS);
+}
+
 /// `remote-facts URL`
 pub(crate) fn facts(args: &[String]) {
     match RemoteHandle::open(&args[0]) {

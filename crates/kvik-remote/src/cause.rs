@@ -104,7 +104,8 @@ impl Cause {
         let region = || text("x-amz-bucket-region").filter(|region| region.bytes().all(plain));
         self.region = self.region.or_else(region);
         self.request_id = self.request_id.or_else(|| text("x-amz-request-id"));
-        if self.message.is_none() && challenges_for_kerberos(headers) {
+        // The page of HTML that comes with it is meant for people with a browser.
+        if self.code.is_none() && challenges_for_kerberos(headers) {
             self.message = Some(
                 "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token: `delegation=` in the URL, or `RemoteOptions::delegation`"
                     .to_owned(),
@@ -225,7 +226,10 @@ const HDFS_KINDS: [(ErrorKind, &[&str]); 5] = [
     (ErrorKind::Misuse, &["IllegalArgumentException"]),
     (ErrorKind::Unsupported, &["UnsupportedOperationException"]),
     // They come with the status of who may not read, and say nothing of the sort.
-    (ErrorKind::Refused, &["IOException", "RetriableException", "StandbyException"]),
+    (
+        ErrorKind::Refused,
+        &["IOException", "RetriableException", "StandbyException"],
+    ),
 ];
 const HDFS_PASSING: [&str; 4] = [
     "RetriableException",

@@ -14,7 +14,7 @@ fn objects_of_s3_pass() {
 
 #[test]
 fn files_of_hdfs_pass() {
-    short_exam(&Remote::of_hdfs(), 8);
+    short_exam(&Remote::of_hdfs(), 60);
 }
 
 /// Nothing of them is kept from when they were opened.

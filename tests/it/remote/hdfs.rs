@@ -189,7 +189,8 @@ fn data_nodes_are_found_where_the_caller_says_that_they_are() {
     );
     let options = quick()
         .data_node("dn0.invalid", &cluster.data_node(0))
-        .data_node("DN1.invalid:9864", &cluster.data_node(1));
+        .data_node("DN1.invalid:9864", &cluster.data_node(1))
+        .part_size(ByteSize::new(BLOCK));
     let file = options.open(&url).unwrap();
     assert_same(&file.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
     assert!(!cluster.asked(Node::Data(0)).is_empty() && !cluster.asked(Node::Data(1)).is_empty());
