@@ -143,7 +143,7 @@ impl RemoteHandle {
                 keys: store.key_source(),
                 region: store.region_in_use(),
             }),
-            Asker::Plain(_) => None,
+            Asker::Plain(_) | Asker::Cluster(_) => None,
         }
     }
 

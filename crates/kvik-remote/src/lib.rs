@@ -58,6 +58,7 @@ mod credentials;
 mod location;
 
 mod cause;
+mod cluster;
 mod endpoint;
 mod sign;
 mod store;

@@ -1,5 +1,6 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod hdfs;
 mod named;
 mod open;
 mod s3;
@@ -23,6 +24,7 @@ use crate::retry::Policy;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, Proxies};
 
+use self::hdfs::HdfsWishes;
 pub use self::named::NamedOption;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
@@ -46,6 +48,7 @@ pub struct RemoteOptions {
     headers: HeaderMap,
     bearer: Option<Bearer>,
     s3: S3Wishes,
+    hdfs: HdfsWishes,
     wrong: Option<Error>,
     https_only: bool,
     ca_bundle: Option<PathBuf>,
@@ -244,11 +247,10 @@ impl RemoteOptions {
                 Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
             }
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
-            Kind::WebHdfs => {
-                let why = "files of WebHDFS are not read by this version";
-                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
-            }
+            Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -263,7 +265,7 @@ impl RemoteOptions {
         Ok(Origin {
             asker,
             bearer: self.bearer.clone(),
-            secrets: location.secrets(),
+            secrets,
             client: ClientOptions {
                 trust,
                 proxies: match &self.proxies {

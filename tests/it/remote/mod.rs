@@ -3,6 +3,8 @@
 mod background;
 mod connections;
 mod exams;
+mod hdfs;
+mod hdfs_access;
 mod hostile;
 mod limits;
 mod named;
