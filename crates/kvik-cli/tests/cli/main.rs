@@ -13,6 +13,8 @@ mod output;
 mod part;
 mod refused_copy;
 mod reports;
+mod resume;
+mod server;
 mod settings;
 mod support;
 mod urls;
