@@ -3,7 +3,7 @@
 mod s3;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -323,6 +323,7 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
+            server: OnceLock::new(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })

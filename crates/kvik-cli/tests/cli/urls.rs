@@ -67,6 +67,44 @@ fn what_a_server_says_of_an_object_is_shown() {
         (&9_000_000.into(), &"HTTP".into())
     );
     assert_eq!(shown["etag"], "\"one\"");
+    assert_eq!(shown["validator"], "strong");
+    assert_eq!(shown["server"], "mine/1.0");
+    assert_eq!(shown["credentials"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_a_server_does_not_say_is_shown_as_nothing_and_who_asks_without_a_secret() {
+    let server = Server::start(bytes());
+    let url = server
+        .url("/data.bin")
+        .replace("http://", "http://me:hunter22@");
+    for (headers, validator, name) in [
+        ("", "none", "none"),
+        ("etag: W/\"a\"\r\nserver: me hunter22\r\n", "weak", "me ***"),
+        (
+            "last-modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n",
+            "time",
+            "none",
+        ),
+    ] {
+        server.replace(bytes(), headers);
+        let run = kvik().args(["stat", &url]).assert().code(0);
+        let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+        let row = |label: &str| {
+            let mut lines = text.lines();
+            lines
+                .find_map(|line| line.strip_prefix(&format!("{label:22}")))
+                .map(str::to_owned)
+        };
+        assert_eq!(row("validator").as_deref(), Some(validator), "{text}");
+        assert!(row("server").unwrap().contains(name), "{text}");
+        assert_eq!(
+            row("credentials").as_deref(),
+            Some("the user in the URL"),
+            "{text}"
+        );
+        assert!(!text.contains("hunter22"), "{text}");
+    }
 }
 
 #[test]
@@ -91,6 +129,8 @@ fn objects_of_s3_are_copied_printed_and_shown_with_who_asked_and_where() {
         ("keys", "the environment"),
         ("region", "eu-west-1"),
         ("address", &address),
+        ("addressing", "path"),
+        ("server", "mine/1.0"),
     ] {
         assert_eq!(shown[name], value, "{shown}");
     }

@@ -41,6 +41,7 @@ pub(super) fn fetch(
         medium: HostMedium::new(load.piece),
         came: BYTES_BY_HTTP.get(),
         begun: progress.done(),
+        moved: 0,
         record,
         progress,
     };
@@ -113,6 +114,8 @@ struct Fetching<'a, 'r> {
     /// The bytes that had come over the network, and those that were there, when it began.
     came: u64,
     begun: u64,
+    /// The bytes that it has written.
+    moved: u64,
     record: &'a mut Record<'r>,
     progress: &'a mut Progress,
 }
@@ -182,6 +185,7 @@ impl Work for Fetching<'_, '_> {
                 let (done, buffer) = pending.finish();
                 done?;
                 self.medium.give_back(buffer);
+                self.moved += written.len() as u64;
                 self.record.written.push(written);
                 self.pause()?;
                 Ok(None)
@@ -192,7 +196,7 @@ impl Work for Fetching<'_, '_> {
     fn pause(&mut self) -> Result<()> {
         // Pieces take a while where the network is slow; what has come of them is told before they are there.
         let came = BYTES_BY_HTTP.get().saturating_sub(self.came);
-        self.progress.reach(self.begun + came);
+        self.progress.reach(self.begun + came.max(self.moved));
         self.record.note_if_due()
     }
 }

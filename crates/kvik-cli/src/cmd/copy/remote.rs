@@ -53,6 +53,11 @@ pub(super) fn run(
     if let Some(exit) = stop.settle() {
         return Err(job.give_up(stopped("copy", exit), site));
     }
+    // Nobody else may open the part before it is what was asked for, and nobody can go on with one that others may open.
+    site.part.set_mode(mode::of_new_file())?;
+    if !flags.no_sync {
+        site.part.handle().sync()?;
+    }
     site.publish(&job.path, !flags.no_sync)?;
     Ok(job.told(resumed, anew, begun.elapsed()))
 }
@@ -152,11 +157,6 @@ impl Job<'_> {
                 self.stop,
                 &mut progress,
             )?;
-        }
-        // Nobody else may open the part before it is what was asked for.
-        site.part.set_mode(mode::of_new_file())?;
-        if !flags.no_sync {
-            target.sync()?;
         }
         Ok(())
     }
