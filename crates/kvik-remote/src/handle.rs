@@ -122,7 +122,7 @@ impl RemoteHandle {
     /// How the server calls itself (`Server`), as soon as it has sent something; `None` if it does not say.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
-        self.0.object.origin.server.get().map(String::as_str)
+        self.0.object.origin.server.get()
     }
 
     /// How an object of S3 is asked for, as far as is known by now; `None` for one of another kind, and for a presigned URL.

@@ -44,6 +44,7 @@ mod failure;
 mod redirect;
 mod reply;
 mod retry;
+mod server;
 
 mod fetch;
 mod tls;

@@ -3,7 +3,7 @@
 mod s3;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -23,6 +23,7 @@ use crate::object::Object;
 use crate::opening;
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
+use crate::server::ServerName;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, runtime};
 
@@ -323,7 +324,7 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
-            server: OnceLock::new(),
+            server: ServerName::default(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, LOCATION, RANGE, SERVER, USER_AGENT};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
 use kvik_stats::names;
@@ -18,10 +18,10 @@ use url::Url;
 use crate::cause::Cause;
 use crate::endpoint::{Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
-use crate::redact;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
+use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
 use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
 use crate::validator::Validator;
@@ -39,8 +39,7 @@ pub(crate) struct Origin {
     pub(crate) most_requests: usize,
     pub(crate) place: Place,
     pub(crate) name: Arc<str>,
-    /// How the server that sends the bytes calls itself.
-    pub(crate) server: OnceLock<String>,
+    pub(crate) server: ServerName,
     /// Where the server has sent us.
     pub(crate) moved: ArcSwapOption<Url>,
     pub(crate) shared: PerProcess<Shared>,
@@ -169,7 +168,7 @@ impl Origin {
                 let cause = self.cause(&mut reply).await;
                 return Err(self.refusal(&reply, &cause));
             }
-            self.meet(&reply.headers);
+            self.server.meet(&reply.headers, &self.secrets);
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)?;
@@ -239,17 +238,6 @@ impl Origin {
         }
         let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
         Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
-    }
-
-    /// Remembers by what name the server calls itself.
-    fn meet(&self, headers: &HeaderMap) {
-        if self.server.get().is_none()
-            && let Some(Ok(name)) = headers.get(SERVER).map(HeaderValue::to_str)
-        {
-            let name = redact::foreign(name, &self.secrets, LONGEST_NAME);
-            // Whoever was first has the same server.
-            let _ = self.server.set(name);
-        }
     }
 
     /// What an answer that says that something is wrong means.
@@ -329,8 +317,6 @@ fn silence(limit: Duration) -> Failure {
 
 // Beyond this nobody explains a refusal, and the reason is not waited for longer than this.
 const LONGEST_REASON: usize = 64 << 10;
-// Enough for a product, its version and its modules.
-const LONGEST_NAME: usize = 120;
 const PATIENCE: Duration = Duration::from_secs(1);
 const AGENT: &str = concat!("kvik/", env!("CARGO_PKG_VERSION"));
 // What ends a body comes with its last bytes as a rule; a new connection costs no more than this.

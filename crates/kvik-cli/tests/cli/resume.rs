@@ -2,6 +2,7 @@
 //! one file, a file that is trusted for its length, holes where a crash lost what was thought to be written.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -158,6 +159,24 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
         );
         assert!(fs::read(&copy).unwrap() == data(SIZE));
         assert_eq!(names(folder.path()), ["b"]);
+    }
+}
+
+#[test]
+fn a_long_copy_says_how_far_it_is_how_fast_it_goes_and_how_long_it_takes() {
+    let (server, _folder, copy) = server();
+    let mut child = start(&server.url("/data.bin"), &copy, &[]);
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let line = stderr
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("copying: "))
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What came of pieces that are not whole yet counts, too.
+    for words in ["%, ", " MiB of 6.01 MiB, ", "B/s, ", " left"] {
+        assert!(line.contains(words), "{line}");
     }
 }
 

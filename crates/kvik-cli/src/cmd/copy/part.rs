@@ -1,7 +1,8 @@
 //! Part: the copy while it is made, beside its final place, locked, and gone again unless it is published or kept.
 //!
-//! It is always a file that this copy created. Whatever else has its name is never written to, nor are its mode and owner
-//! touched: the name may be a hard link of somebody's file, or a file that somebody else made and holds open.
+//! It is a file that this copy created, or one that an earlier copy of the same user created and nobody else can have open.
+//! Whatever else has its name is never written to, nor are its mode and owner touched: the name may be a hard link of
+//! somebody's file, or a file that somebody else made and holds open.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
