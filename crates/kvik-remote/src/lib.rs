@@ -44,7 +44,6 @@ mod failure;
 mod redirect;
 mod reply;
 mod retry;
-mod server;
 
 mod fetch;
 mod tls;
@@ -60,6 +59,7 @@ mod store;
 
 mod percent;
 mod redact;
+mod server;
 
 pub mod protocol;
 
