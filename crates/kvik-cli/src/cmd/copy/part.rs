@@ -243,6 +243,41 @@ mod tests {
     }
 
     #[test]
+    fn only_a_part_that_nobody_else_can_have_written_to_is_taken_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b");
+        assert!(Part::take_up(&path).unwrap().is_none());
+        let part = Part::create(&path).unwrap();
+        part.handle().write_all_at(b"left", 0).unwrap();
+        let failure = Part::take_up(&path).unwrap_err();
+        assert!(failure.message().contains("another kvik"));
+        let name = part.path().to_owned();
+        part.keep();
+
+        let (hard, soft) = (
+            folder.path().join("hard"),
+            folder.path().join("b.kvik-soft"),
+        );
+        fs::hard_link(&name, &hard).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::remove_file(&hard).unwrap();
+        fs::set_permissions(&name, Permissions::from_mode(0o644)).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::set_permissions(&name, Permissions::from_mode(0o600)).unwrap();
+        fs::rename(&name, &soft).unwrap();
+        std::os::unix::fs::symlink(&soft, &name).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::rename(&soft, &name).unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"left");
+
+        let part = Part::take_up(&path).unwrap().unwrap();
+        part.handle().write_all_at(b" over", 4).unwrap();
+        part.publish(&path, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"left over");
+        assert!(!name.exists());
+    }
+
+    #[test]
     fn a_link_in_the_place_of_the_part_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let victim = folder.path().join("victim");
