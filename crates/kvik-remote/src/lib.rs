@@ -65,6 +65,7 @@ mod store;
 
 mod percent;
 mod redact;
+mod server;
 
 pub mod protocol;
 

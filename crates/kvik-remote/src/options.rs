@@ -21,6 +21,7 @@ use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::location::{Kind, Location, UserInfo};
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
+use crate::server::ServerName;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, Proxies};
 
@@ -287,6 +288,7 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
+            server: ServerName::default(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })

@@ -25,6 +25,7 @@ use crate::redact;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
+use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
 use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
@@ -45,6 +46,7 @@ pub(crate) struct Origin {
     pub(crate) most_requests: usize,
     pub(crate) place: Place,
     pub(crate) name: Arc<str>,
+    pub(crate) server: ServerName,
     /// Where the server has sent us.
     pub(crate) moved: ArcSwapOption<Url>,
     pub(crate) shared: PerProcess<Shared>,
@@ -243,6 +245,7 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
+            self.server.meet(&reply.headers, &self.secrets);
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)
