@@ -26,6 +26,7 @@ mod flags;
 mod log;
 mod output;
 mod progress;
+mod serve;
 mod settings;
 mod span;
 mod stop;
@@ -67,7 +68,8 @@ where
 }
 
 fn execute(flags: Flags) -> Exit {
-    let output = Output::new(&flags.global).aside(matches!(flags.command, Command::Cat(_)));
+    let output = Output::new(&flags.global)
+        .aside(matches!(flags.command, Command::Cat(_) | Command::Serve(_)));
     let stop = stop::Stop::new(&output);
     let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
     let result = settings::apply(&flags.global)
