@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench_gpu;
+mod bench_remote;
 mod cat;
 mod copy;
 mod doctor;
