@@ -53,6 +53,7 @@ mod credentials;
 mod location;
 
 mod cause;
+mod diagnosis;
 mod endpoint;
 mod sign;
 mod store;
@@ -66,6 +67,7 @@ pub use credentials::{
     AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
     Said,
 };
+pub use diagnosis::{Diagnosis, Outcome, Stage, Step};
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};

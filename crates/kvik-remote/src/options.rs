@@ -1,5 +1,6 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod diagnose;
 mod s3;
 
 use std::path::{Path, PathBuf};

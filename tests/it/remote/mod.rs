@@ -1,5 +1,6 @@
 //! Remote objects: the exam, and servers that are not as they should be.
 
+mod diagnosis;
 mod exams;
 mod names;
 mod opening;

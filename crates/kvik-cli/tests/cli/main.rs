@@ -7,6 +7,7 @@ mod bench_gpu;
 mod cat;
 mod copy;
 mod doctor;
+mod doctor_urls;
 mod interrupt;
 mod log;
 mod output;

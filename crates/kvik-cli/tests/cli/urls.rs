@@ -7,7 +7,7 @@ use crate::support::kvik;
 
 /// A server of ranges that has these bytes at each of its URLs but `/missing`. It ends with the process.
 #[expect(clippy::disallowed_methods, reason = "a server has threads")]
-fn serve(bytes: Vec<u8>) -> String {
+pub(crate) fn serve(bytes: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
