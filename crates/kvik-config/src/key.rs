@@ -17,8 +17,8 @@ use crate::{ByteSize, cores};
 macro_rules! settings {
     ($then:ident) => {
         $then! {
-            /// The most tasks of one transfer that run at the same time. The pool of threads is shared and only grows, to
-            /// the largest number anybody has asked for. `auto` is the number of cores this process may use (affinity and
+            /// The most threads that work on one transfer at the same time, the calling one included. An engine may keep several
+            /// tasks under way on each. The pool of threads is shared and only grows, to the largest number anybody has asked for. `auto` is the number of cores this process may use (affinity and
             /// cgroup quota), at most 16.
             NumThreads num_threads: usize {
                 variables: &["KVIK_NUM_THREADS", "KVIK_NTHREADS", "KVIKIO_NTHREADS", "KVIKIO_NUM_THREADS"],

@@ -2,6 +2,8 @@
 
 mod diagnosis;
 mod exams;
+mod hostile;
+mod limits;
 mod names;
 mod opening;
 mod process;
@@ -9,5 +11,6 @@ mod redirects;
 mod replies;
 mod s3;
 mod s3_settings;
+mod secrets;
 mod silence;
 mod trust;

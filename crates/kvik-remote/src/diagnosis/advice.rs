@@ -28,6 +28,14 @@ pub(super) fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Misuse => OF_URL,
         ErrorKind::Unsupported => "use a URL of http, https or s3 for the same object",
         ErrorKind::TimedOut => OF_SILENCE,
+        ErrorKind::NotFound => "check the path: upper and lower case differ",
+        ErrorKind::PermissionDenied => {
+            "check who asks, and whether the owner of the object allows it"
+        }
+        ErrorKind::Unreachable => {
+            "the steps before it went well: try again, and look at the server that the reason names"
+        }
+        ErrorKind::Changed => "somebody writes to the object: try again once it rests",
         ErrorKind::Internal => "this is a bug of kvik: please report it",
         _ => "see the reason",
     }

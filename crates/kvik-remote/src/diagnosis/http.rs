@@ -31,6 +31,7 @@ pub(super) async fn examine(way: &Way, log: &Log) -> Asked {
     let heads = exchanges
         .iter()
         .filter_map(|exchange| exchange.head.as_ref());
+    let secrets = secrets(way, &exchanges);
     let is_answer = |head: &Head| head.status.is_success() || head.status.as_u16() == 416;
     let (step, answer) = match (answer, &head) {
         // What is wrong with an answer to the question is a matter of the range.
@@ -38,7 +39,7 @@ pub(super) async fn examine(way: &Way, log: &Log) -> Asked {
             let learnt = region(way).filter(|now| before.as_ref() != Some(now));
             (of_answer(way, head, learnt), Some(answer))
         }
-        (Err(failure), _) => (of_failure(way, &exchanges, &failure), None),
+        (Err(failure), _) => (of_failure(way, &exchanges, &secrets, &failure), None),
         (Ok(answered), _) => (
             Step::ok(Stage::Http, "the server answers"),
             Some(Ok(answered)),
@@ -48,9 +49,10 @@ pub(super) async fn examine(way: &Way, log: &Log) -> Asked {
     let led: Vec<String> = pairs.filter_map(|(from, to)| redirect(from, to)).collect();
     let step = step.maybe("redirects", (!led.is_empty()).then(|| led.join(", then ")));
     let step = match heads.last() {
-        Some(head) => described(step, way, head),
+        Some(head) => described(step, head, &secrets),
         None => step,
     };
+    let step = step.hiding(&secrets);
     Asked { step, head, answer }
 }
 
@@ -74,7 +76,7 @@ fn of_answer(way: &Way, head: &Head, learnt: Option<String>) -> Step {
     Step::ok(Stage::Http, what)
 }
 
-fn of_failure(way: &Way, exchanges: &[Exchange], failure: &Failure) -> Step {
+fn of_failure(way: &Way, exchanges: &[Exchange], secrets: &[String], failure: &Failure) -> Step {
     let first = exchanges.first().map(|exchange| exchange.url.origin());
     let last = exchanges.last();
     let led = last.filter(|last| first.is_some_and(|first| first != last.url.origin()));
@@ -85,8 +87,7 @@ fn of_failure(way: &Way, exchanges: &[Exchange], failure: &Failure) -> Step {
             None => Step::of_failure(Stage::Http, failure, advice::of_no_answer(way, failure)),
         };
     };
-    let secrets = secrets(way);
-    let cause = Cause::of_s3(&head.reason, &secrets).or_headers(&head.headers, &secrets);
+    let cause = Cause::of_s3(&head.reason, secrets).or_headers(&head.headers, secrets);
     let signed = match &way.origin.asker {
         Asker::Store(store) => store.is_signed(),
         _ => false,
@@ -105,14 +106,13 @@ fn of_failure(way: &Way, exchanges: &[Exchange], failure: &Failure) -> Step {
         .maybe("reason", (!cause.is_empty()).then(|| cause.to_string()))
 }
 
-fn described(step: Step, way: &Way, head: &Head) -> Step {
-    let secrets = secrets(way);
+fn described(step: Step, head: &Head, secrets: &[String]) -> Step {
     let text = |name| {
         let values = head.headers.get_all(name).iter();
         let values: Vec<_> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
-        let text = redact::foreign(&values.join(", "), &secrets, LONGEST);
+        let text = redact::foreign(&values.join(", "), secrets, LONGEST);
         (!text.is_empty()).then_some(text)
     };
     step.fact("status", status_text(head.status))
@@ -138,11 +138,14 @@ fn region(way: &Way) -> Option<String> {
     }
 }
 
-fn secrets(way: &Way) -> Vec<String> {
+/// What no text may show, even where a server repeats it.
+fn secrets(way: &Way, exchanges: &[Exchange]) -> Vec<String> {
     let mut secrets = way.origin.secrets.clone();
     if let Asker::Store(store) = &way.origin.asker {
         secrets.extend(store.secrets());
     }
+    let sent = exchanges.iter().flat_map(|exchange| &exchange.secrets);
+    secrets.extend(sent.cloned());
     secrets
 }
 

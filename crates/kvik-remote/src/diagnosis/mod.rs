@@ -25,6 +25,7 @@ use std::time::Duration;
 use kvik_core::ErrorKind;
 
 use crate::failure::Failure;
+use crate::redact;
 
 pub(crate) use understanding::understand;
 pub(crate) use walk::{Way, walk};
@@ -197,6 +198,17 @@ impl Step {
             Some(value) => self.fact(name, value),
             None => self,
         }
+    }
+
+    /// Without any of `secrets`, which a server may have repeated.
+    #[must_use]
+    fn hiding(mut self, secrets: &[String]) -> Step {
+        let facts = self.facts.iter_mut().map(|(_, value)| value);
+        let texts = facts.chain([&mut self.what]).chain(&mut self.advice);
+        for text in texts {
+            *text = redact::hide(text, secrets);
+        }
+        self
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -17,6 +17,8 @@ use crate::transport::{Body, Reply, Request, Soon, Transport};
 pub(super) struct Exchange {
     pub(super) url: Url,
     pub(super) head: Option<Head>,
+    /// What was sent along that no text may show.
+    pub(super) secrets: Vec<String>,
 }
 
 /// What came.
@@ -62,8 +64,14 @@ impl Transport for Watched {
         Box::pin(async move {
             let at = {
                 let mut exchanges = self.log.locked();
-                let url = request.url.clone();
-                exchanges.push(Exchange { url, head: None });
+                let query = request.url.query().unwrap_or_default();
+                let mut secrets = redact::secrets_of_headers(&request.headers);
+                secrets.extend(redact::secrets_of_query(query));
+                exchanges.push(Exchange {
+                    url: request.url.clone(),
+                    head: None,
+                    secrets,
+                });
                 exchanges.len() - 1
             };
             let begun = Instant::now();

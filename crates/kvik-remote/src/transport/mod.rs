@@ -58,7 +58,7 @@ pub(crate) async fn addresses_of(
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
