@@ -1,5 +1,6 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod diagnose;
 mod hdfs;
 mod named;
 mod open;

@@ -94,13 +94,24 @@ impl Origin {
     /// # Errors
     /// No client can be set up.
     pub(crate) fn shared(&self) -> Result<&Shared, Failure> {
+        self.shared_over(|client| client)
+    }
+
+    /// The same, and where nothing was shared by now, over what `wrap` makes of the client.
+    ///
+    /// # Errors
+    /// No client can be set up.
+    pub(crate) fn shared_over(
+        &self,
+        wrap: impl FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport>,
+    ) -> Result<&Shared, Failure> {
         let made = self.shared.get_or_make(|| {
             let most = match self.most_requests {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
             Ok::<_, kvik_core::Error>(Shared {
-                transport: Client::shared(&self.client)?,
+                transport: wrap(Client::shared(&self.client)?),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
                 width: Mutex::new(Width::new()),

@@ -2,6 +2,7 @@
 
 mod background;
 mod connections;
+mod diagnosis;
 mod exams;
 mod hdfs;
 mod hdfs_access;

@@ -8,6 +8,7 @@ mod bench_remote;
 mod cat;
 mod copy;
 mod doctor;
+mod doctor_urls;
 mod documented;
 mod interrupt;
 mod log;
