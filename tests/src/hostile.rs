@@ -39,6 +39,8 @@ pub struct Script(pub Vec<Step>);
 pub enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
+    /// Sends these bytes again and again, until the client goes away.
+    Repeat(Vec<u8>),
     /// Does nothing for a while.
     Wait(Duration),
     /// Does nothing until the client goes away.
@@ -214,6 +216,10 @@ impl Shared {
                         stream.flush()?;
                         self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     }
+                    Step::Repeat(bytes) => loop {
+                        stream.write_all(&bytes)?;
+                        self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                    },
                     Step::Wait(time) => thread::sleep(time),
                     Step::Silence => return self.wait_until_gone(&watched),
                     Step::Close => return Ok(()),

@@ -68,6 +68,11 @@ impl Failure {
         self
     }
 
+    /// The same with another text.
+    pub(crate) fn saying(self, why: String) -> Failure {
+        Failure { why, ..self }
+    }
+
     /// The error of a caller, after so many requests that failed.
     pub(crate) fn into_error(self, op: Op, failures: u32) -> Error {
         let why = match failures {

@@ -237,7 +237,7 @@ impl RemoteHandle {
             true => requests.min(ThreadPool::MAX_THREADS),
             false => requests.min(config.num_threads()?),
         };
-        let room = requests.div_ceil(threads.max(1));
+        let (threads, room) = spread(requests, threads);
         let deadline = [
             wishes.deadline,
             manner
@@ -299,9 +299,42 @@ fn share(len: u64, requests: usize) -> u64 {
         .max(SMALLEST_SHARE)
 }
 
+/// How many threads have how many requests under way each, so that all of them are as many as can be, and no more than
+/// `requests`.
+fn spread(requests: usize, threads: usize) -> (usize, usize) {
+    let room = requests.div_ceil(threads.max(1)).max(1);
+    ((requests / room).max(1), room)
+}
+
 // Enough to fill a network of 10 Gbit/s at some milliseconds' distance.
 const REQUESTS: usize = 16;
 // What a request costs beside its bytes is little next to so many of them.
 const SMALLEST_SHARE: u64 = 1 << 20;
 // Bringing so many bytes for nothing takes no longer than a request.
 const GAP: u64 = 32 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_requests_are_under_way_than_are_wanted() {
+        for (requests, threads, expected) in [
+            (16, 4, (4, 4)),
+            (16, 16, (16, 1)),
+            (10, 4, (3, 3)),
+            (5, 4, (2, 2)),
+            (1, 1, (1, 1)),
+            (0, 0, (1, 1)),
+        ] {
+            assert_eq!(spread(requests, threads), expected);
+        }
+        for requests in 1..200 {
+            for threads in 1..=requests {
+                let (threads, room) = spread(requests, threads);
+                let all = threads * room;
+                assert!(all <= requests && 2 * all > requests, "{all} of {requests}");
+            }
+        }
+    }
+}

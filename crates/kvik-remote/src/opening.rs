@@ -44,7 +44,9 @@ pub(crate) async fn open(origin: &Origin, whole: u64) -> Result<Found> {
 async fn attempt(origin: &Origin, whole: u64) -> Result<Found, Failure> {
     let mut answered = origin.ask(Some(&(0..HEAD)), Known::default()).await?;
     if answered.answer == Answer::Beyond {
-        // Some servers say so, and no more, of an empty object; asked for all of it they say how much that is.
+        // Some servers say so, and no more, of an empty object; asked for all of it they say how much that is. The answer
+        // goes first: it counts among the requests under way, of which there may be room for one only.
+        drop(answered);
         answered = origin.ask(None, Known::default()).await?;
     }
     let validator = answered.validator.clone();

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -16,9 +14,9 @@ use kvik_config::{ByteSize, Config, Key, Origin as Who};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
-use crate::endpoint::{HttpEndpoint, PresignedEndpoint};
+use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::handle::{Manner, RemoteHandle};
-use crate::location::{Kind, Location};
+use crate::location::{Kind, Location, UserInfo};
 use crate::object::Object;
 use crate::opening;
 use crate::origin::{Asker, Limits, Origin};
@@ -94,12 +92,16 @@ impl RemoteOptions {
 
     /// A bearer token.
     pub fn bearer(self, token: &str) -> RemoteOptions {
-        self.authorize(&format!("Bearer {token}"))
+        self.authorize(authorization::bearer(token))
     }
 
     /// A name and a password, by basic authentication.
     pub fn basic_auth(self, name: &str, password: &str) -> RemoteOptions {
-        self.authorize(&basic(name, password))
+        let user = UserInfo {
+            user: name.to_owned(),
+            password: password.to_owned(),
+        };
+        self.authorize(authorization::basic(&user))
     }
 
     /// The file with the certificates, in PEM, that the server must prove itself by, in place of all others.
@@ -181,7 +183,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Opens the object at `url`, and finds out its size by asking for its first 64 KiB, which are kept.
+    /// Opens the object at `url`, and finds out its size by asking for its first bytes, which are kept.
     ///
     /// # Errors
     /// - `NotFound`, `PermissionDenied`, `Refused`: the server says so.
@@ -328,15 +330,13 @@ impl RemoteOptions {
         })
     }
 
-    fn authorize(self, value: &str) -> RemoteOptions {
-        let mut options = self;
-        options.headers.remove(AUTHORIZATION);
-        options.header(AUTHORIZATION.as_str(), value)
+    fn authorize(mut self, value: Result<HeaderValue>) -> RemoteOptions {
+        match value {
+            Ok(value) => drop(self.headers.insert(AUTHORIZATION, value)),
+            Err(error) => drop(self.wrong.get_or_insert(error)),
+        }
+        self
     }
-}
-
-fn basic(name: &str, password: &str) -> String {
-    format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))
 }
 
 /// A header, whose value no text shows.

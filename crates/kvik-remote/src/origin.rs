@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, IF_MATCH, LOCATION, RANGE, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
 use kvik_stats::names;
@@ -18,6 +18,7 @@ use url::Url;
 use crate::cause::Cause;
 use crate::endpoint::{Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
+use crate::redact;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
@@ -96,7 +97,8 @@ impl Origin {
         made.map_err(Failure::of)
     }
 
-    /// Asks for the bytes of `range`, or for all there are.
+    /// Asks for the bytes of `range`, or for all there are: where the server has sent us before, if it has. A place that does
+    /// not answer as it should is forgotten, since the server that sent us there may know the next one.
     pub(crate) async fn ask(
         &self,
         range: Option<&Range<u64>>,
@@ -105,26 +107,52 @@ impl Origin {
         let shared = self.shared()?;
         let permit = Arc::clone(&shared.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
-        let moved = self.moved.load_full();
-        let mut remembered = moved.is_some();
         if let Asker::Store(store) = &self.asker {
             let kept = store.keep_fresh(SystemTime::now()).await;
             kept.map_err(Failure::of)?;
         }
+        let moved = self.moved.load_full();
+        let mut judged = self.follow(shared, range, known, moved.as_deref()).await;
+        if let (Some(place), Err(failure)) = (&moved, &judged) {
+            self.forget(place);
+            // Who names a time is given it, and the server is asked after that.
+            if !matches!(failure.again, Again::After(_)) {
+                judged = self.follow(shared, range, known, None).await;
+            }
+        }
+        let (answer, validator, body) = judged?;
+        shared.budget.earn();
+        Ok(Answered {
+            answer,
+            validator,
+            body,
+            idle: self.limits.idle,
+            _permit: permit,
+        })
+    }
+
+    /// Goes where the server sends us, from `moved` on or else from the start, up to an answer.
+    async fn follow(
+        &self,
+        shared: &Shared,
+        range: Option<&Range<u64>>,
+        known: Known<'_>,
+        moved: Option<&Url>,
+    ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
         let mut first = self.request(range, known, &mut tried)?;
-        let mut url = moved.map_or_else(|| first.url.clone(), |moved| Url::clone(&moved));
+        let mut url = moved.unwrap_or(&first.url).clone();
         let mut hops = 0;
         loop {
             let mut reply = match self.send(shared, first.to(&url)).await {
                 Ok(reply) => reply,
-                Err(failure) => return Err(tried.or(failure)),
+                Err(failure) => return Err(self.clean(tried.or(failure), &first, &url)),
             };
             let status = reply.status.as_u16();
             let refuses = matches!(status, 300..=399) || is_refusal(status);
-            let direct = hops == 0 && !remembered;
+            let direct = hops == 0 && moved.is_none();
             if let (Asker::Store(store), true) = (&self.asker, direct && refuses) {
-                let cause = self.cause(&mut reply).await;
+                let cause = self.cause(&mut reply, &first, &url).await;
                 let answer = Refused {
                     status,
                     headers: &reply.headers,
@@ -142,7 +170,7 @@ impl Origin {
                     continue;
                 }
                 if !reply.headers.contains_key(LOCATION) || is_refusal(status) {
-                    return Err(tried.or(failure()));
+                    return Err(self.clean(tried.or(failure()), &first, &url));
                 }
             }
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
@@ -155,35 +183,35 @@ impl Origin {
                 url = to;
                 continue;
             }
-            // A place that was good for a while: the server that sent us there may know the next one.
-            if remembered && matches!(status, 401 | 403 | 404 | 410) {
-                self.moved.store(None);
-                (remembered, hops) = (false, 0);
-                url = first.url.clone();
-                continue;
-            }
             if is_refusal(status) {
-                let cause = self.cause(&mut reply).await;
-                return Err(self.refusal(&reply, &cause));
+                let cause = self.cause(&mut reply, &first, &url).await;
+                return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
-            let answer = reply::judge(reply.status, &reply.headers, asked, known)?;
+            let answer = reply::judge(reply.status, &reply.headers, asked, known)
+                .map_err(|failure| self.clean(failure, &first, &url))?;
             if let (Asker::Store(store), true) = (&self.asker, direct) {
                 store.accepts(&tried);
+            }
+            let mut validator = Validator::of(&reply.headers);
+            if known.validator.is_none() {
+                // This is the one that is kept.
+                validator = validator.hiding(&self.secrets(&first, &url));
             }
             if hops > 0 {
                 self.moved.store(Some(Arc::new(url)));
             }
-            shared.budget.earn();
-            return Ok(Answered {
-                answer,
-                validator: Validator::of(&reply.headers),
-                body: reply.body,
-                idle: self.limits.idle,
-                _permit: permit,
-            });
+            return Ok((answer, validator, reply.body));
         }
+    }
+
+    /// Does not go to `place` any more, unless there is another one by now.
+    fn forget(&self, place: &Arc<Url>) {
+        let nowhere: Option<Arc<Url>> = None;
+        self.moved
+            .compare_and_swap(&Some(Arc::clone(place)), nowhere);
+        names::HTTP_REDIRECTS_FORGOTTEN.increment();
     }
 
     /// The request, as it goes out to where the object is known to be.
@@ -223,18 +251,35 @@ impl Origin {
         }
     }
 
-    /// The reason that an answer gives in its body.
-    async fn cause(&self, reply: &mut Reply) -> Cause {
-        let kind = reply.headers.get(CONTENT_TYPE);
-        let is_xml = kind.is_some_and(|kind| kind.as_bytes().ends_with(b"xml"));
-        let mut secrets = self.secrets.clone();
-        match &self.asker {
-            Asker::Store(store) => secrets.extend(store.secrets()),
-            Asker::Plain(_) if !is_xml => return Cause::default(),
-            Asker::Plain(_) => {}
+    /// The reason that an answer to `request`, which went to `url`, gives in its body.
+    async fn cause(&self, reply: &mut Reply, request: &Request, url: &Url) -> Cause {
+        let is_s3 = matches!(self.asker, Asker::Store(_));
+        if !is_s3 && !reply::is_xml(&reply.headers) {
+            return Cause::default();
         }
+        let secrets = self.secrets(request, url);
         let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
         Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
+    }
+
+    /// What no text may show, even where the server says it that answered to `request` at `url`.
+    fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
+        let mut secrets = self.secrets.clone();
+        if let Asker::Store(store) = &self.asker {
+            secrets.extend(store.secrets());
+        }
+        secrets.extend(redact::secrets_of_headers(&request.headers));
+        let moved = self.moved.load();
+        let urls = [Some(&request.url), Some(url), moved.as_deref()];
+        let queries = urls.into_iter().flatten().filter_map(Url::query);
+        secrets.extend(queries.flat_map(redact::secrets_of_query));
+        secrets
+    }
+
+    /// The failure without what its text must not show: parts of it are the server's own words.
+    fn clean(&self, failure: Failure, request: &Request, url: &Url) -> Failure {
+        let why = redact::hide(&failure.why, &self.secrets(request, url));
+        failure.saying(why)
     }
 
     /// What an answer that says that something is wrong means.

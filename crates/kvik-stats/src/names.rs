@@ -278,6 +278,13 @@ pub static HTTP_REDIRECTS: Counter = Counter::new(row(
     Unstable,
     "Redirects that were followed.",
 ));
+/// A place that a server had sent us to did not answer as it should.
+pub static HTTP_REDIRECTS_FORGOTTEN: Counter = Counter::new(row(
+    "http_redirects_forgotten",
+    Events,
+    Unstable,
+    "Redirects that were remembered and did not answer as they should, so that the first server was asked again.",
+));
 /// An object was opened without its size being known.
 pub static HTTP_SIZE_PROBES: Counter = Counter::new(row(
     "http_size_probes",
@@ -330,6 +337,7 @@ pub static COUNTERS: &[&Counter] = &[
     &HTTP_RETRIES,
     &HTTP_RETRY_WAIT,
     &HTTP_REDIRECTS,
+    &HTTP_REDIRECTS_FORGOTTEN,
     &HTTP_SIZE_PROBES,
     &HTTP_WITHOUT_VALIDATOR,
 ];

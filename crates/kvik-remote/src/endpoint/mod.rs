@@ -1,6 +1,7 @@
 //! [`Endpoint`]: a location and what is wanted of it become a request. Pure: what changes from one request to the next, the
 //! time included, comes as a [`Moment`].
 
+pub(crate) mod authorization;
 mod http_server;
 mod presigned;
 mod reuse;
@@ -11,13 +12,12 @@ use std::fmt;
 use std::ops::Range;
 use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use http::header::{AUTHORIZATION, RANGE};
+use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, Method};
 use kvik_core::{Error, ErrorKind, Op, Result};
 use url::Url;
 
+use authorization::authorize;
 pub use http_server::HttpEndpoint;
 pub use presigned::PresignedEndpoint;
 pub use reuse::Reuse;
@@ -26,7 +26,6 @@ pub(crate) use webhdfs::starts_like_html;
 pub use webhdfs::{FileStatus, WebHdfsEndpoint, WebHdfsOptions};
 
 use crate::credentials::Keys;
-use crate::location::UserInfo;
 use crate::redact;
 
 /// What is wanted of an object.
@@ -170,37 +169,6 @@ fn given(headers: &HeaderMap) -> HeaderMap {
         value.set_sensitive(true);
     }
     headers
-}
-
-/// Who asks, by the token of the moment, else by what the caller's headers say, else by the user of the URL.
-fn authorize(headers: &mut HeaderMap, bearer: Option<&str>, user: Option<&UserInfo>) -> Result<()> {
-    let text = match (bearer, user) {
-        (Some(token), _) => {
-            if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(refused(
-                    "the bearer token is empty, or has characters that no token has",
-                ));
-            }
-            format!("Bearer {token}")
-        }
-        (None, Some(user)) if !headers.contains_key(AUTHORIZATION) => basic(user)?,
-        _ => return Ok(()),
-    };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| refused("user and password are none that a header can hold"))?;
-    value.set_sensitive(true);
-    headers.insert(AUTHORIZATION, value);
-    Ok(())
-}
-
-fn basic(user: &UserInfo) -> Result<String> {
-    if user.user.contains(':') {
-        return Err(refused(
-            "the user name of the URL has a colon, which this kind of login cannot have",
-        ));
-    }
-    let pair = format!("{}:{}", user.user, user.password);
-    Ok(format!("Basic {}", BASE64_STANDARD.encode(pair)))
 }
 
 fn refused(why: &'static str) -> Error {

@@ -70,6 +70,10 @@ impl Transport for Client {
             let client = self.for_scheme(request.url.scheme())?;
             let sent = client.get(request.url).headers(request.headers).send();
             let response = sent.await.map_err(|error| self.failure(error))?;
+            if size_of_head(&response) > LONGEST_HEAD {
+                let why = "the head of the answer has more than 64 KiB";
+                return Err(Failure::lasting(ErrorKind::BadReply, why));
+            }
             Ok(Reply {
                 status: response.status(),
                 headers: response.headers().clone(),
@@ -115,6 +119,10 @@ impl Client {
             );
             return Failure::passing(ErrorKind::TimedOut, why).because(error);
         }
+        if let Some(reason) = find::<hyper::Error>(&error).filter(|reason| reason.is_parse()) {
+            let why = format!("the answer is none of HTTP: {reason}");
+            return Failure::reply(why).because(error);
+        }
         if error.is_builder() {
             return Failure::lasting(ErrorKind::Misuse, reason(&error)).because(error);
         }
@@ -129,8 +137,28 @@ impl Client {
 /// Why a body ended before its end.
 fn broken(error: reqwest::Error) -> Failure {
     let error = error.without_url();
+    let is_tls = find::<rustls::Error>(&error).is_some();
+    // The client says so of chunks that are none.
+    let is_bad = find::<io::Error>(&error).is_some_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+        )
+    });
+    if is_bad && !is_tls {
+        let why = format!("the body is none of HTTP: {}", reason(&error));
+        return Failure::reply(why).because(error);
+    }
     let why = format!("the connection broke: {}", reason(&error));
     Failure::passing(ErrorKind::Unreachable, why).because(error)
+}
+
+/// How many bytes the headers have.
+fn size_of_head(response: &reqwest::Response) -> usize {
+    let lines = response.headers().iter();
+    lines
+        .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
+        .sum()
 }
 
 /// The text of the innermost error: those around it say that something went wrong.
@@ -180,5 +208,7 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
     })
 }
 
-// A hundred are a lot; beyond that a server wants to fill our memory.
+// A hundred are a lot; beyond that a server wants to fill our memory. The client itself takes some hundred kibibytes of a head
+// before it gives up.
 const MOST_HEADERS: usize = 128;
+const LONGEST_HEAD: usize = 64 << 10;

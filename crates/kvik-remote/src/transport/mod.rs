@@ -47,7 +47,7 @@ pub(crate) async fn body_within(body: &mut dyn Body, most: usize, time: Duration
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
