@@ -259,17 +259,20 @@ impl RemoteOptions {
             Who::Default => None,
             _ => Some(config.http_status_codes()?),
         };
+        let proxies = match &self.proxies {
+            Some(proxies) => proxies.clone(),
+            None => Proxies::of(config)?,
+        };
+        let mut secrets = location.secrets();
+        secrets.extend(proxies.secrets());
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
             bearer: self.bearer.clone(),
-            secrets: location.secrets(),
+            secrets,
             client: ClientOptions {
                 trust,
-                proxies: match &self.proxies {
-                    Some(proxies) => proxies.clone(),
-                    None => Proxies::of(config)?,
-                },
+                proxies,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {

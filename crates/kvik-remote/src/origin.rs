@@ -142,13 +142,18 @@ impl Origin {
             let kept = store.keep_fresh(SystemTime::now()).await;
             kept.map_err(Failure::of)?;
         }
+        let mut token = match &self.bearer {
+            Some(bearer) => Some(bearer.token().await.map_err(Failure::of)?),
+            None => None,
+        };
         let moved = self.moved.load_full();
-        let mut judged = self.follow(shared, range, known, moved.as_deref()).await;
+        let place = moved.as_deref();
+        let mut judged = self.follow(shared, range, known, &mut token, place).await;
         if let (Some(place), Err(failure)) = (&moved, &judged) {
             self.forget(place);
             // Who names a time is given it, and the server is asked after that.
             if !matches!(failure.again, Again::After(_)) {
-                judged = self.follow(shared, range, known, None).await;
+                judged = self.follow(shared, range, known, &mut token, None).await;
             }
         }
         let (answer, validator, body) = judged?;
@@ -168,13 +173,10 @@ impl Origin {
         shared: &Shared,
         range: Option<&Range<u64>>,
         known: Known<'_>,
+        token: &mut Option<Arc<String>>,
         moved: Option<&Url>,
     ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
-        let mut token = match &self.bearer {
-            Some(bearer) => Some(bearer.token().await.map_err(Failure::of)?),
-            None => None,
-        };
         let mut may_renew = true;
         let mut first = self.request(range, known, token.as_deref(), &mut tried)?;
         let mut url = moved.unwrap_or(&first.url).clone();
@@ -209,13 +211,13 @@ impl Origin {
                     return Err(self.clean(tried.or(failure()), &first, &url));
                 }
             }
-            if let (401, Some(bearer), Some(refused)) = (status, &self.bearer, &token)
+            if let (401, Some(bearer), Some(refused)) = (status, &self.bearer, token.as_ref())
                 && std::mem::take(&mut may_renew)
                 && redirect::is_same_origin(&first.url, &url)
             {
                 let next = bearer.after(refused).await.map_err(Failure::of)?;
                 if next != *refused {
-                    token = Some(next);
+                    *token = Some(next);
                     first = self.request(range, known, token.as_deref(), &mut tried)?;
                     continue;
                 }

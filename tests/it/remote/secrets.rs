@@ -37,6 +37,12 @@ const SECRETS: &[&str] = &[
     "query+t0ken/=",
     "query%2Bt0ken%2F%3D",
     "delegat10n",
+    // A token of a function's, and the user of a proxy.
+    "given-t0ken+/",
+    "proxyuser",
+    "pr0xy/pass",
+    "pr0xy%2Fpass",
+    "cHJveHl1c2VyOnByMHh5L3Bhc3M",
     // Keys.
     "AKIASTORED",
     "s3cretkey/+",
@@ -147,12 +153,13 @@ fn refusal(status: u16, asked: &Asked) -> Reply {
 type Play = fn(&Asked, &str) -> Script;
 
 /// The ways of a server to be bad; the text is a URL of another one like it.
-fn plays() -> [Play; 12] {
+fn plays() -> [Play; 13] {
     [
         |asked, _| refusal(400, asked).script(),
         |asked, _| refusal(401, asked).script(),
         |asked, _| refusal(403, asked).script(),
         |asked, _| refusal(404, asked).script(),
+        |asked, _| refusal(407, asked).script(),
         |asked, _| refusal(503, asked).script(),
         // The version is what was sent, and another one later.
         |asked, _| {
@@ -233,6 +240,17 @@ fn callers(server: &Server) -> Vec<(RemoteOptions, String)> {
                 .header("Cookie", "id=sess10n; lang=de"),
             plain.clone(),
         ),
+        (
+            quick().bearer_from(|| Ok::<_, Error>("given-t0ken+/".to_owned())),
+            plain.clone(),
+        ),
+        (
+            quick().proxy(&format!(
+                "http://proxyuser:pr0xy%2Fpass@{}",
+                server.address()
+            )),
+            "http://server.invalid/dir/object".to_owned(),
+        ),
         (quick(), presigned),
         (quick(), delegated),
         (store.clone(), "s3://bucket/dir/key".to_owned()),
@@ -297,6 +315,10 @@ fn no_secret_is_in_any_message_log_debug_print_or_panic() {
             let port = format!(":{}/", server.address().port());
             let gone = url.replace(&port, ":1/");
             let nobody = options.clone().endpoint_url("http://127.0.0.1:1/");
+            let nobody = match url.contains("server.invalid") {
+                true => nobody.proxy("http://proxyuser:pr0xy%2Fpass@127.0.0.1:1"),
+                false => nobody,
+            };
             let error = nobody.open(&gone).unwrap_err();
             check(&what, &texts_of(&error));
         }
