@@ -1,5 +1,7 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod diagnose;
+mod hdfs;
 mod named;
 mod open;
 mod s3;
@@ -19,10 +21,13 @@ use crate::bearer::{AnyError, Bearer};
 use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::location::{Kind, Location, UserInfo};
 use crate::origin::{Asker, Limits, Origin};
+use crate::redact;
 use crate::retry::Policy;
+use crate::server::ServerName;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, Proxies};
 
+use self::hdfs::HdfsWishes;
 pub use self::named::NamedOption;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
@@ -46,6 +51,7 @@ pub struct RemoteOptions {
     headers: HeaderMap,
     bearer: Option<Bearer>,
     s3: S3Wishes,
+    hdfs: HdfsWishes,
     wrong: Option<Error>,
     https_only: bool,
     ca_bundle: Option<PathBuf>,
@@ -244,10 +250,7 @@ impl RemoteOptions {
                 Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
             }
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
-            Kind::WebHdfs => {
-                let why = "files of WebHDFS are not read by this version";
-                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
-            }
+            Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
@@ -264,7 +267,9 @@ impl RemoteOptions {
             None => Proxies::of(config)?,
         };
         let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
         secrets.extend(proxies.secrets());
+        secrets.extend(redact::secrets_of_headers(&self.headers));
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
@@ -288,6 +293,7 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
+            server: ServerName::default(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })

@@ -140,6 +140,11 @@ fn refusal(status: u16, asked: &Asked) -> Reply {
         part((turn + 2) % 7),
         part((turn + 3) % 7)
     );
+    let body = match asked.path.starts_with("/webhdfs/") {
+        true => serde_json::json!({"RemoteException": {"exception": part(turn), "message": echo}})
+            .to_string(),
+        false => body,
+    };
     let header: String = echo.chars().filter(char::is_ascii).collect();
     Reply::with(status, body.as_bytes())
         .header("content-type", "application/xml")
@@ -253,6 +258,12 @@ fn callers(server: &Server) -> Vec<(RemoteOptions, String)> {
         ),
         (quick(), presigned),
         (quick(), delegated),
+        (
+            quick()
+                .delegation("delegat10n")
+                .header("X-Api-Key", "key-of-an-api"),
+            format!("webhdfs://{}/dir/object", server.address()),
+        ),
         (store.clone(), "s3://bucket/dir/key".to_owned()),
         (
             store.anonymous(Anonymous::Always),
@@ -277,6 +288,8 @@ fn shown(options: &RemoteOptions, url: &str) -> String {
     let mut shown = format!("{options:?} {options:#?}");
     let location = Location::parse(url).unwrap();
     write!(shown, " {location} {location:?}").unwrap();
+    let diagnosis = options.diagnose(url);
+    write!(shown, " {diagnosis:?} {diagnosis:#?}").unwrap();
     match options.open(url) {
         Err(error) => shown.push_str(&texts_of(&error)),
         Ok(object) => {
