@@ -59,8 +59,8 @@ pub(crate) async fn addresses_of(
     host: &str,
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let name: Name = host.parse()?;
-    let resolver = names::Resolver(names::Names::shared());
-    Ok(resolver.resolve(name).await?.collect())
+    let names = names::Resolver(names::Names::shared());
+    Ok(names.resolve(name).await?.collect())
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
