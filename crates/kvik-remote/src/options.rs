@@ -21,6 +21,7 @@ use crate::bearer::{AnyError, Bearer};
 use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::location::{Kind, Location, UserInfo};
 use crate::origin::{Asker, Limits, Origin};
+use crate::redact;
 use crate::retry::Policy;
 use crate::server::ServerName;
 use crate::tls::Trust;
@@ -251,8 +252,6 @@ impl RemoteOptions {
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
             Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
-        let mut secrets = location.secrets();
-        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -263,6 +262,14 @@ impl RemoteOptions {
             Who::Default => None,
             _ => Some(config.http_status_codes()?),
         };
+        let proxies = match &self.proxies {
+            Some(proxies) => proxies.clone(),
+            None => Proxies::of(config)?,
+        };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
+        secrets.extend(proxies.secrets());
+        secrets.extend(redact::secrets_of_headers(&self.headers));
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
@@ -270,10 +277,7 @@ impl RemoteOptions {
             secrets,
             client: ClientOptions {
                 trust,
-                proxies: match &self.proxies {
-                    Some(proxies) => proxies.clone(),
-                    None => Proxies::of(config)?,
-                },
+                proxies,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {
