@@ -9,15 +9,14 @@ mod url;
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
-pub(crate) use host::suffix_of;
+pub(crate) use host::{is_region, suffix_of};
 pub use kind::Kind;
 pub(crate) use object::{Object, Site, Style};
 pub(crate) use url::{UserInfo, WebUrl, read_authority};
 
+use crate::endpoint::authorization;
 use crate::percent;
 use crate::redact;
 
@@ -183,9 +182,9 @@ impl Location {
             Found::Object(object) => (None, object.query()),
         };
         let mut secrets = query.map(redact::secrets_of_query).unwrap_or_default();
-        if let Some(UserInfo { user, password }) = url.and_then(WebUrl::user_info) {
-            let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
-            secrets.extend([user.clone(), password.clone(), pair]);
+        if let Some(info) = url.and_then(WebUrl::user_info) {
+            let UserInfo { user, password } = info.clone();
+            secrets.extend([user, password, authorization::pair(info)]);
         }
         secrets.retain(|secret| !secret.is_empty());
         secrets
@@ -394,4 +393,4 @@ pub(crate) fn refused(why: &'static str) -> Error {
 
 const HDFS: &str = "/webhdfs/v1/";
 // Servers take far shorter ones; a presigned URL with a session token has two to three kibibytes.
-const LONGEST: usize = 32 << 10;
+pub(crate) const LONGEST: usize = 32 << 10;

@@ -7,6 +7,7 @@ use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
 use crate::endpoint::FileStatus;
+use crate::redact;
 
 /// What the server said of the version of an object when it was opened. All ranges of one handle come from that version, or
 /// the read fails with [`Changed`](kvik_core::ErrorKind::Changed).
@@ -68,6 +69,16 @@ impl Validator {
         self.etag.is_none() && self.modified.is_none() && self.file.is_none()
     }
 
+    /// The same with texts that show none of `secrets`, which a server may have put there: they are marked, and what is asked
+    /// for by them stays as it was.
+    pub(crate) fn hiding(mut self, secrets: &[String]) -> Validator {
+        for value in [&mut self.etag, &mut self.modified].into_iter().flatten() {
+            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            value.set_sensitive(redact::hide(&text, secrets) != text);
+        }
+        self
+    }
+
     /// The tag that a server may be held to: a weak one says of ranges nothing that it would act on.
     pub(crate) fn strong(&self) -> Option<&HeaderValue> {
         self.etag
@@ -103,10 +114,14 @@ impl fmt::Display for Validator {
                 .collect();
             return f.write_str(&texts.join(", "));
         }
-        match (self.etag(), self.last_modified()) {
-            (Some(etag), _) => write!(f, "ETag {etag}"),
-            (None, Some(modified)) => write!(f, "Last-Modified {modified}"),
-            (None, None) => f.write_str("none"),
+        let (name, value) = match (&self.etag, &self.modified) {
+            (Some(etag), _) => ("ETag", etag),
+            (None, Some(modified)) => ("Last-Modified", modified),
+            (None, None) => return f.write_str("none"),
+        };
+        match value.to_str() {
+            Ok(text) if !value.is_sensitive() => write!(f, "{name} {text}"),
+            _ => write!(f, "{name} {}", redact::HIDDEN),
         }
     }
 }
@@ -154,6 +169,18 @@ mod tests {
             let (left, right) = (validator(known.0, known.1), validator(reply.0, reply.1));
             assert_eq!(left.is_same(&right), same, "{known:?} {reply:?}");
         }
+    }
+
+    #[test]
+    fn a_tag_that_repeats_a_secret_is_not_shown_and_still_asked_for() {
+        let secrets = ["t0ken".to_owned()];
+        let hidden = validator("\"t0ken\"", "").hiding(&secrets);
+        assert_eq!(hidden.to_string(), "ETag ***");
+        assert!(!format!("{hidden:?}").contains("t0ken"));
+        assert_eq!(hidden.strong().unwrap(), "\"t0ken\"");
+        assert!(hidden.is_same(&validator("\"t0ken\"", "")));
+        let other = validator("", "now").hiding(&secrets);
+        assert_eq!(other.to_string(), "Last-Modified now");
     }
 
     #[test]

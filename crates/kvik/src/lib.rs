@@ -64,3 +64,8 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../quick-start.md")]
 pub struct QuickStart;
+
+/// And those of its page on remote objects, likewise.
+#[cfg(all(doctest, feature = "remote"))]
+#[doc = include_str!("../remote.md")]
+pub struct Remote;

@@ -73,7 +73,8 @@ impl Cluster {
     ) -> Result<(Reply, Answer), Failure> {
         let ask = Ask::Range(range.clone());
         if let Some(place) = self.places.of(range) {
-            let first = self.request(self.active.load(Ordering::Relaxed), &ask)?;
+            // A data node is asked without the token, which is the name node's.
+            let first = self.request(self.active.load(Ordering::Relaxed), &ask, None)?;
             match self.read(origin, &first, place.clone(), range, len).await {
                 Ok((reply, answer, _)) => return Ok((reply, answer)),
                 // Whatever it was, the name node knows better than what it said a while ago.
@@ -153,11 +154,20 @@ impl Cluster {
     ) -> Result<(Request, Reply, Url), Refused> {
         let (count, active) = (self.name_nodes.len(), self.active.load(Ordering::Relaxed));
         let mut failed = None;
+        let mut token = origin.token(None).await?;
         for turn in 0..count {
             let number = (active + turn) % count;
-            let request = self.request(number, ask)?;
+            let mut request = self.request(number, ask, token.as_deref())?;
             let url = request.url.clone();
-            let sent = origin.send(origin.shared()?, request.clone()).await;
+            let mut sent = origin.send(origin.shared()?, request.clone()).await;
+            let is_refused = sent.as_ref().is_ok_and(|reply| reply.status.as_u16() == 401);
+            if let (true, Some(last)) = (is_refused, token.clone()) {
+                token = origin.token(Some(&last)).await?;
+                if token.as_ref() != Some(&last) {
+                    request = self.request(number, ask, token.as_deref())?;
+                    sent = origin.send(origin.shared()?, request.clone()).await;
+                }
+            }
             let refused = match sent {
                 Ok(reply) if reply.status.as_u16() < 400 => {
                     self.active.store(number, Ordering::Relaxed);
@@ -180,8 +190,16 @@ impl Cluster {
         Err(refused)
     }
 
-    fn request(&self, number: usize, ask: &Ask) -> Result<Request, Failure> {
-        let moment = Moment::at(SystemTime::now());
+    fn request(
+        &self,
+        number: usize,
+        ask: &Ask,
+        token: Option<&String>,
+    ) -> Result<Request, Failure> {
+        let moment = Moment {
+            bearer: token.map(String::as_str),
+            ..Moment::at(SystemTime::now())
+        };
         let made = self.name_nodes[number % self.name_nodes.len()].request(ask, &moment);
         let mut request = made.and_then(outgoing).map_err(Failure::of)?;
         if let (Ask::Range(_), Some(names)) = (ask, self.places.avoided()) {
@@ -267,7 +285,7 @@ impl From<Failure> for Refused {
 
 /// What the refusal of a node means.
 async fn refusal(origin: &Origin, reply: &mut Reply, at: &Url) -> Refused {
-    let mut secrets = origin.secrets.clone();
+    let mut secrets = origin.secrets_of_caller();
     // The name node gives a token of its own to the data node.
     secrets.extend(redact::secrets_of_query(at.query().unwrap_or_default()));
     let body = origin.reason(reply).await;
