@@ -100,6 +100,8 @@ impl Cluster {
             };
             names::HTTP_REDIRECTS.increment();
             let to = self.names.translate(to)?;
+            // As long as it is there it counts as under way, and the next one may be for the same server.
+            drop(reply);
             match self.read(origin, &first, to.clone(), range, len).await {
                 Ok((reply, answer, place)) => {
                     self.places.remember(range, place);
@@ -134,6 +136,7 @@ impl Cluster {
         let mut hops = 0;
         while let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
             next_hop(&mut hops)?;
+            drop(reply);
             reply = origin.send(origin.shared()?, first.to(&to)).await?;
             at = to;
         }
@@ -160,10 +163,13 @@ impl Cluster {
             let mut request = self.request(number, ask, token.as_deref())?;
             let url = request.url.clone();
             let mut sent = origin.send(origin.shared()?, request.clone()).await;
-            let is_refused = sent.as_ref().is_ok_and(|reply| reply.status.as_u16() == 401);
+            let is_refused = sent
+                .as_ref()
+                .is_ok_and(|reply| reply.status.as_u16() == 401);
             if let (true, Some(last)) = (is_refused, token.clone()) {
                 token = origin.token(Some(&last)).await?;
                 if token.as_ref() != Some(&last) {
+                    drop(sent);
                     request = self.request(number, ask, token.as_deref())?;
                     sent = origin.send(origin.shared()?, request.clone()).await;
                 }
