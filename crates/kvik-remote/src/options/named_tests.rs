@@ -62,6 +62,19 @@ fn every_option_is_set_by_each_of_its_names() {
         ("force_path_style", "true", |o| {
             o.s3.addressing == Some(Addressing::Path)
         }),
+        ("hdfs_user", "me", |o| {
+            format!("{:?}", o.hdfs).contains("user: Some(\"me\")")
+        }),
+        ("delegation", "t0ken", |o| {
+            o.hdfs_secrets().contains(&"t0ken".to_owned())
+        }),
+        ("name_nodes", "nn1:9870, nn2", |o| {
+            format!("{:?}", o.hdfs).contains("name_nodes: [\"nn1:9870\", \"nn2\"]")
+        }),
+        ("data_nodes", "dn1:9864=127.0.0.1:1, dn2=h", |o| {
+            let said = format!("{:?}", o.hdfs);
+            said.contains("dn1") && said.contains("127.0.0.1") && said.contains("dn2")
+        }),
         ("ca_bundle", "/ca.pem", |o| {
             o.ca_bundle.as_deref() == Some("/ca.pem".as_ref())
         }),
