@@ -50,6 +50,8 @@ fn main() {
         "remote-by-default" => remote::by_default(args),
         "remote-tried" => remote::tried(args),
         "remote-facts" => remote::facts(args),
+        "remote-open" => remote::open(args),
+        "command" => remote::command(args),
         "remote-forked" => remote::forks(args),
         "remote-opening-forked" => remote::opening_forks(args),
         "read-ranges" => ranges::read(args),

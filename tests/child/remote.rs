@@ -27,6 +27,12 @@ pub(crate) fn tried(args: &[String]) {
     }
 }
 
+/// `remote-open URL`
+pub(crate) fn open(args: &[String]) {
+    let object = RemoteHandle::open(&args[0]).unwrap();
+    println!("{}, {} bytes", object.kind(), object.len());
+}
+
 /// `remote-forked URL`
 pub(crate) fn forks(args: &[String]) {
     let object = RemoteHandle::open(&args[0]).unwrap();
@@ -60,6 +66,12 @@ pub(crate) fn opening_forks(args: &[String]) {
     opening.cancel();
     let error = opening.wait().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+}
+
+/// `command ARGUMENTS`: what the command `kvik` does with them.
+pub(crate) fn command(args: &[String]) {
+    let code = kvik_cli::run(["kvik".to_owned()].iter().chain(args));
+    assert_eq!(code, std::process::ExitCode::SUCCESS);
 }
 
 /// `remote-facts URL`

@@ -295,7 +295,7 @@ macro_rules! settings {
                 default: "",
                 kvikio_default: Some(""),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// What the `kvik` command logs, to `log_file` or to stderr: this level and all more serious ones. In a program

@@ -39,13 +39,7 @@ impl Failure {
 
     /// An error of somebody who knows nothing of requests.
     pub(crate) fn of(error: Error) -> Failure {
-        // What was being done, and the next step, the error that is made of this says itself.
-        let text = error.to_string();
-        let mut why = text.strip_prefix(&format!("{}: ", error.op()));
-        if let (Some(found), Some(advice)) = (why, error.advice()) {
-            why = found.strip_suffix(&format!("; {advice}"));
-        }
-        Failure::lasting(error.kind(), why.unwrap_or(&text)).because(error)
+        Failure::lasting(error.kind(), clause_of(&error)).because(error)
     }
 
     /// One that may pass.
@@ -91,6 +85,16 @@ impl Failure {
             None => error,
         }
     }
+}
+
+/// What an error says, for a text that says itself what was being done and where, and what the next step is.
+pub(crate) fn clause_of(error: &Error) -> String {
+    let text = error.to_string();
+    let mut clause = text.strip_prefix(&format!("{}: ", error.op()));
+    if let (Some(found), Some(advice)) = (clause, error.advice()) {
+        clause = found.strip_suffix(&format!("; {advice}"));
+    }
+    clause.unwrap_or(&text).to_owned()
 }
 
 /// An error of whatever type.

@@ -134,6 +134,12 @@ impl RemoteHandle {
         &self.0.object.origin.name
     }
 
+    /// How the server calls itself (`Server`), as soon as it has sent something; `None` if it does not say.
+    #[must_use]
+    pub fn server(&self) -> Option<&str> {
+        self.0.object.origin.server.get()
+    }
+
     /// How an object of S3 is asked for, as far as is known by now; `None` for one of another kind, and for a presigned URL.
     #[must_use]
     pub fn s3(&self) -> Option<S3Facts> {
@@ -143,7 +149,7 @@ impl RemoteHandle {
                 keys: store.key_source(),
                 region: store.region_in_use(),
             }),
-            Asker::Plain(_) => None,
+            Asker::Plain(_) | Asker::Cluster(_) => None,
         }
     }
 

@@ -58,12 +58,15 @@ mod credentials;
 mod location;
 
 mod cause;
+mod cluster;
+mod diagnosis;
 mod endpoint;
 mod sign;
 mod store;
 
 mod percent;
 mod redact;
+mod server;
 
 pub mod protocol;
 
@@ -71,6 +74,7 @@ pub use credentials::{
     AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
     Said,
 };
+pub use diagnosis::{Diagnosis, Outcome, Stage, Step};
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};

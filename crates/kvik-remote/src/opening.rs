@@ -8,7 +8,7 @@ use kvik_stats::names;
 
 use crate::failure::Failure;
 use crate::fetch::again;
-use crate::origin::{Answered, Origin};
+use crate::origin::{Answered, Asker, Origin};
 use crate::reply::{Answer, Known};
 use crate::retry::Failures;
 use crate::validator::Validator;
@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) head: Bytes,
 }
 
-/// Asks for the first bytes. Where the server sends the whole object instead, it is kept if it has no more than `whole`
+/// Asks for the first bytes, or a name node for the status of the file. Where the server sends the whole object instead, it is kept if it has no more than `whole`
 /// bytes.
 ///
 /// # Errors
@@ -48,6 +48,14 @@ pub(crate) async fn open(origin: &Origin, whole: u64) -> Result<Found> {
 }
 
 async fn attempt(origin: &Origin, whole: u64) -> Result<Found, Failure> {
+    if let Asker::Cluster(cluster) = &origin.asker {
+        let status = cluster.status(origin).await?;
+        return Ok(Found {
+            len: status.len,
+            validator: Validator::of_file(&status),
+            head: Bytes::new(),
+        });
+    }
     let mut answered = origin.ask(Some(&(0..HEAD)), Known::default()).await?;
     if answered.answer == Answer::Beyond {
         // Some servers say so, and no more, of an empty object; asked for all of it they say how much that is. The answer

@@ -1,5 +1,7 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
+mod diagnose;
+mod hdfs;
 mod named;
 mod open;
 mod s3;
@@ -20,9 +22,11 @@ use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::location::{Kind, Location, UserInfo};
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
+use crate::server::ServerName;
 use crate::tls::Trust;
 use crate::transport::{ClientOptions, Proxies};
 
+use self::hdfs::HdfsWishes;
 pub use self::named::NamedOption;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
@@ -46,6 +50,7 @@ pub struct RemoteOptions {
     headers: HeaderMap,
     bearer: Option<Bearer>,
     s3: S3Wishes,
+    hdfs: HdfsWishes,
     wrong: Option<Error>,
     https_only: bool,
     ca_bundle: Option<PathBuf>,
@@ -250,11 +255,10 @@ impl RemoteOptions {
                 Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
             }
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
-            Kind::WebHdfs => {
-                let why = "files of WebHDFS are not read by this version";
-                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
-            }
+            Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -269,7 +273,7 @@ impl RemoteOptions {
         Ok(Origin {
             asker,
             bearer: self.bearer.clone(),
-            secrets: location.secrets(),
+            secrets,
             client: ClientOptions {
                 trust,
                 proxies: match &self.proxies {
@@ -291,6 +295,7 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
+            server: ServerName::default(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })

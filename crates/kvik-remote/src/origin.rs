@@ -17,13 +17,15 @@ use url::Url;
 
 use crate::bearer::Bearer;
 use crate::cause::Cause;
+use crate::cluster::Cluster;
 use crate::crowd::{Admission, Crowd};
-use crate::endpoint::{Ask, Endpoint, Moment};
+use crate::endpoint::{self, Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
 use crate::redact;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
+use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
 use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
@@ -44,6 +46,7 @@ pub(crate) struct Origin {
     pub(crate) most_requests: usize,
     pub(crate) place: Place,
     pub(crate) name: Arc<str>,
+    pub(crate) server: ServerName,
     /// Where the server has sent us.
     pub(crate) moved: ArcSwapOption<Url>,
     pub(crate) shared: PerProcess<Shared>,
@@ -56,6 +59,8 @@ pub(crate) enum Asker {
     Plain(Box<dyn Endpoint>),
     /// By what was learnt from answers to earlier ones.
     Store(Box<Store>),
+    /// By what was learnt of the nodes of a cluster.
+    Cluster(Box<Cluster>),
 }
 
 /// How long a server may be silent.
@@ -89,13 +94,24 @@ impl Origin {
     /// # Errors
     /// No client can be set up.
     pub(crate) fn shared(&self) -> Result<&Shared, Failure> {
+        self.shared_over(|client| client)
+    }
+
+    /// The same, and where nothing was shared by now, over what `wrap` makes of the client.
+    ///
+    /// # Errors
+    /// No client can be set up.
+    pub(crate) fn shared_over(
+        &self,
+        wrap: impl FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport>,
+    ) -> Result<&Shared, Failure> {
         let made = self.shared.get_or_make(|| {
             let most = match self.most_requests {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
             Ok::<_, kvik_core::Error>(Shared {
-                transport: Client::shared(&self.client)?,
+                transport: wrap(Client::shared(&self.client)?),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
                 width: Mutex::new(Width::new()),
@@ -125,6 +141,7 @@ impl Origin {
         match &self.asker {
             Asker::Plain(_) => &names::BYTES_BY_HTTP,
             Asker::Store(_) => &names::BYTES_BY_S3,
+            Asker::Cluster(_) => &names::BYTES_BY_WEBHDFS,
         }
     }
 
@@ -136,8 +153,18 @@ impl Origin {
         known: Known<'_>,
     ) -> Result<Answered, Failure> {
         let shared = self.shared()?;
-        let permit = Arc::clone(&shared.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
+        let permit = self.permit().await?;
+        if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
+            let (reply, answer) = cluster.ask(self, range, len).await?;
+            shared.budget.earn();
+            return Ok(Answered {
+                answer,
+                validator: Validator::of(&reply.headers),
+                body: reply.body,
+                idle: self.limits.idle,
+                _permit: permit,
+            });
+        }
         if let Asker::Store(store) = &self.asker {
             let kept = store.keep_fresh(SystemTime::now()).await;
             kept.map_err(Failure::of)?;
@@ -171,10 +198,7 @@ impl Origin {
         moved: Option<&Url>,
     ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
-        let mut token = match &self.bearer {
-            Some(bearer) => Some(bearer.token().await.map_err(Failure::of)?),
-            None => None,
-        };
+        let mut token = self.token(None).await?;
         let mut may_renew = true;
         let mut first = self.request(range, known, token.as_deref(), &mut tried)?;
         let mut url = moved.unwrap_or(&first.url).clone();
@@ -209,13 +233,12 @@ impl Origin {
                     return Err(self.clean(tried.or(failure()), &first, &url));
                 }
             }
-            if let (401, Some(bearer), Some(refused)) = (status, &self.bearer, &token)
+            if let (401, Some(refused)) = (status, token.clone())
                 && std::mem::take(&mut may_renew)
                 && redirect::is_same_origin(&first.url, &url)
             {
-                let next = bearer.after(refused).await.map_err(Failure::of)?;
-                if next != *refused {
-                    token = Some(next);
+                token = self.token(Some(&refused)).await?;
+                if token.as_ref() != Some(&refused) {
                     first = self.request(range, known, token.as_deref(), &mut tried)?;
                     continue;
                 }
@@ -223,8 +246,7 @@ impl Origin {
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
                 hops += 1;
                 if hops > redirect::MOST {
-                    let why = format!("the server sends us on more than {} times", redirect::MOST);
-                    return Err(Failure::lasting(ErrorKind::Refused, why));
+                    return Err(redirect::too_many());
                 }
                 names::HTTP_REDIRECTS.increment();
                 url = to;
@@ -234,6 +256,7 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
+            self.server.meet(&reply.headers, &self.secrets);
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)
@@ -284,20 +307,42 @@ impl Origin {
                 endpoint.request(&ask, &moment)
             }
             Asker::Store(store) => store.request(&ask, now, tried),
+            Asker::Cluster(_) => {
+                let why = "a file of HDFS is asked for without its length";
+                return Err(Failure::lasting(ErrorKind::Internal, why));
+            }
         };
-        let made = made.and_then(|request| Ok((request.to_url()?, request.headers)));
-        let (url, mut headers) = made.map_err(Failure::of)?;
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers
-            .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(AGENT));
+        let mut request = made.and_then(outgoing).map_err(Failure::of)?;
         if let Some(tag) = known.validator.and_then(Validator::strong) {
-            headers.insert(IF_MATCH, tag.clone());
+            request.headers.insert(IF_MATCH, tag.clone());
         }
-        Ok(Request { url, headers })
+        Ok(request)
     }
 
-    async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+    /// The bearer token to go with a request, if a function gives such: another one than that which a server has `refused`,
+    /// where there is another.
+    pub(crate) async fn token(
+        &self,
+        refused: Option<&Arc<String>>,
+    ) -> Result<Option<Arc<String>>, Failure> {
+        let Some(bearer) = &self.bearer else {
+            return Ok(None);
+        };
+        let token = match refused {
+            None => bearer.token().await,
+            Some(refused) => bearer.after(refused).await,
+        };
+        token.map(Some).map_err(Failure::of)
+    }
+
+    /// Waits until another request may be under way.
+    pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let permits = Arc::clone(&self.shared()?.permits);
+        let permit = permits.acquire_owned().await;
+        permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))
+    }
+
+    pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         // Before the clock runs: a server is not silent that was not asked.
         let admission = Crowd::of(&request.url).enter().await;
         names::HTTP_REQUESTS.increment();
@@ -327,17 +372,22 @@ impl Origin {
             return Cause::default();
         }
         let secrets = self.secrets(request, url);
-        let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
+        let body = self.reason(reply).await;
         Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
+    }
+
+    /// What of them the caller gave.
+    pub(crate) fn secrets_of_caller(&self) -> Vec<String> {
+        let tokens = self.bearer.iter().flat_map(Bearer::secrets);
+        self.secrets.iter().cloned().chain(tokens).collect()
     }
 
     /// What no text may show, even where the server says it that answered to `request` at `url`.
     fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
-        let mut secrets = self.secrets.clone();
+        let mut secrets = self.secrets_of_caller();
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());
         }
-        secrets.extend(self.bearer.iter().flat_map(Bearer::secrets));
         secrets.extend(redact::secrets_of_headers(&request.headers));
         let moved = self.moved.load();
         let urls = [Some(&request.url), Some(url), moved.as_deref()];
@@ -352,8 +402,18 @@ impl Origin {
         failure.saying(why)
     }
 
+    /// As much of a body that explains a refusal as comes in time.
+    pub(crate) async fn reason(&self, reply: &mut Reply) -> Vec<u8> {
+        body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await
+    }
+
+    /// The next bytes of a body; `None` at its end.
+    pub(crate) async fn chunk_of(&self, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+        chunk_within(self.limits.idle, body).await
+    }
+
     /// What an answer that says that something is wrong means.
-    fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
+    pub(crate) fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
         let (status, now) = (reply.status, SystemTime::now());
         let mut failure = reply::refusal(status, &reply.headers, &self.policy, now);
         if !cause.is_empty() {
@@ -385,7 +445,7 @@ impl Shared {
 
 impl Request {
     /// The same to another place: what is meant for its own origin stays behind if that is another one.
-    fn to(&self, url: &Url) -> Request {
+    pub(crate) fn to(&self, url: &Url) -> Request {
         let mut headers = self.headers.clone();
         if !redirect::is_same_origin(&self.url, url) {
             headers.clear();
@@ -424,10 +484,7 @@ impl fmt::Debug for Origin {
 impl Answered {
     /// The next bytes of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        match tokio::time::timeout(self.idle, self.body.chunk()).await {
-            Ok(chunk) => chunk,
-            Err(_) => Err(silence(self.idle)),
-        }
+        chunk_within(self.idle, &mut *self.body).await
     }
 
     /// Takes the end of a body of which all that counts is here, so that its connection is good for another request. What
@@ -437,6 +494,24 @@ impl Answered {
             Ok(Ok(Some(more))) if !more.is_empty() => Err(Failure::too_long()),
             _ => Ok(()),
         }
+    }
+}
+
+/// The request of an endpoint as it goes out, with what all of them say.
+pub(crate) fn outgoing(made: endpoint::Request) -> kvik_core::Result<Request> {
+    let url = made.to_url()?;
+    let mut headers = made.headers;
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static(AGENT));
+    Ok(Request { url, headers })
+}
+
+async fn chunk_within(idle: Duration, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+    match tokio::time::timeout(idle, body.chunk()).await {
+        Ok(chunk) => chunk,
+        Err(_) => Err(silence(idle)),
     }
 }
 

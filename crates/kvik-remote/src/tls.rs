@@ -134,6 +134,9 @@ pub(crate) fn check_that_failed(error: &rustls::Error) -> String {
     };
     match reason {
         CertificateError::UnknownIssuer => "nobody trusted has signed it".to_owned(),
+        CertificateError::BadSignature => {
+            "whoever is trusted by the name of its signer has another key".to_owned()
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired".to_owned()
         }

@@ -248,7 +248,7 @@ pub static BYTES_BY_HTTP: Counter = Counter::new(row(
     "bytes_by_http",
     Bytes,
     Unstable,
-    "Bytes of remote objects that came over HTTP into their target, or were kept for it; those of S3 are apart.",
+    "Bytes of remote objects that came over HTTP into their target, or were kept for it; those of S3 and of HDFS are apart.",
 ));
 /// Bytes of objects of S3.
 pub static BYTES_BY_S3: Counter = Counter::new(row(
@@ -256,6 +256,13 @@ pub static BYTES_BY_S3: Counter = Counter::new(row(
     Bytes,
     Unstable,
     "Bytes of objects of S3, asked for with keys or without, that came into their target, or were kept for it.",
+));
+/// Bytes of files of HDFS.
+pub static BYTES_BY_WEBHDFS: Counter = Counter::new(row(
+    "bytes_by_webhdfs",
+    Bytes,
+    Unstable,
+    "Bytes of files of HDFS that came over HTTP into their target.",
 ));
 /// A request was sent.
 pub static HTTP_REQUESTS: Counter = Counter::new(row(
@@ -390,6 +397,7 @@ pub static COUNTERS: &[&Counter] = &[
     &REGISTRATIONS_REFUSED,
     &BYTES_BY_HTTP,
     &BYTES_BY_S3,
+    &BYTES_BY_WEBHDFS,
     &HTTP_CONNECTIONS,
     &HTTP_DNS_LOOKUPS,
     &HTTP_DNS,

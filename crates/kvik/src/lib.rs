@@ -31,7 +31,7 @@
 //!
 //! # Features
 //! - `cudarc`: module `cudarc`, for slices and streams of that crate.
-//! - `remote`: objects of HTTP servers and of S3, by URL: `RemoteHandle`.
+//! - `remote`: objects of HTTP servers, of S3 and of HDFS, by URL: `RemoteHandle`.
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet

@@ -2,7 +2,10 @@
 
 mod background;
 mod connections;
+mod diagnosis;
 mod exams;
+mod hdfs;
+mod hdfs_access;
 mod hostile;
 mod limits;
 mod named;

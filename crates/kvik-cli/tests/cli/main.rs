@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench_gpu;
+mod bench_remote;
 mod cat;
 mod copy;
 mod doctor;
+mod doctor_urls;
 mod documented;
 mod interrupt;
 mod log;
@@ -14,7 +16,9 @@ mod output;
 mod part;
 mod refused_copy;
 mod reports;
+mod resume;
 mod serve;
+mod server;
 mod settings;
 mod support;
 mod urls;

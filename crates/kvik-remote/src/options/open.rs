@@ -27,7 +27,8 @@ struct Prepared {
 }
 
 impl RemoteOptions {
-    /// Opens the object at `url`, and finds out its size by asking for its first bytes, which are kept.
+    /// Opens the object at `url`, and finds out its size by asking for its first bytes, which are kept. Of a file of
+    /// HDFS the name node is asked for the status.
     ///
     /// # Errors
     /// - `NotFound`, `PermissionDenied`, `Refused`: the server says so.
@@ -37,8 +38,9 @@ impl RemoteOptions {
     ///   [`whole_limit`](RemoteOptions::whole_limit).
     /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value, or keys of S3
     ///   are not what they must be.
-    /// - `Unsupported`: the URL's scheme is none that is known, the object is of WebHDFS, which this version does not read,
-    ///   or its keys are to come from where this version does not get any.
+    /// - `IsADirectory`: HDFS has a directory there.
+    /// - `Unsupported`: the URL's scheme is none that is known, or the keys are to come from where this version does not get
+    ///   any.
     pub fn open(&self, url: &str) -> Result<RemoteHandle> {
         self.open_location(&self.locate(url)?)
     }
@@ -158,7 +160,7 @@ impl RemoteOptions {
 
 impl Prepared {
     fn asks_nothing(&self) -> bool {
-        self.len.is_some() && matches!(self.origin.asker, Asker::Plain(_))
+        self.len.is_some() && !matches!(self.origin.asker, Asker::Store(_))
     }
 
     async fn open(self) -> Result<RemoteHandle> {
@@ -197,7 +199,7 @@ fn place_of(location: &Location) -> Place {
 fn is_https(origin: &Origin, location: &Location) -> bool {
     let address = match &origin.asker {
         Asker::Store(store) => store.address(),
-        Asker::Plain(_) => location.to_string(),
+        Asker::Plain(_) | Asker::Cluster(_) => location.to_string(),
     };
     let scheme = address.split(':').next().unwrap_or_default();
     scheme.eq_ignore_ascii_case("https")
@@ -219,4 +221,4 @@ async fn within<T>(
     })
 }
 
-const WHOLE: u64 = 64 << 20;
+pub(super) const WHOLE: u64 = 64 << 20;

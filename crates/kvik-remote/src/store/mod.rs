@@ -229,6 +229,11 @@ impl Store {
         self.keys.load().is_some()
     }
 
+    /// The keys in use.
+    pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
+        self.keys.load_full()
+    }
+
     /// Where the keys in use came from.
     pub(crate) fn key_source(&self) -> Option<String> {
         let keys = self.keys.load();

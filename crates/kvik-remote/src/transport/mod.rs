@@ -7,12 +7,15 @@ mod names;
 mod proxy;
 mod runtime;
 
+use std::error::Error;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use reqwest::dns::{Name, Resolve};
 use url::Url;
 
 use crate::failure::Failure;
@@ -49,6 +52,15 @@ pub(crate) async fn body_within(body: &mut dyn Body, most: usize, time: Duration
     // What has come by then will do.
     let _ = tokio::time::timeout(time, all).await;
     bytes
+}
+
+/// The addresses of a host, as the client finds them, without a port.
+pub(crate) async fn addresses_of(
+    host: &str,
+) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+    let name: Name = host.parse()?;
+    let names = names::Resolver(names::Names::shared());
+    Ok(names.resolve(name).await?.collect())
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
