@@ -147,10 +147,16 @@ impl RemoteOptions {
     /// The proxy by which all is asked for, whatever the settings `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say:
     /// `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; no text shows name and password. `none` is for no proxy.
     pub fn proxy(mut self, url: &str) -> RemoteOptions {
-        self.proxies = Some(match url.trim() {
-            "none" => Proxies::default(),
+        let proxies = match url.trim() {
+            "none" => Ok(Proxies::default()),
             url => Proxies::by_caller(&ProxyUrl::new(url)),
-        });
+        };
+        match proxies {
+            Ok(proxies) => self.proxies = Some(proxies),
+            Err(failure) => {
+                self.wrong.get_or_insert(failure.into_error(Op::Open, 1));
+            }
+        }
         self
     }
 

@@ -75,6 +75,11 @@ fn every_option_is_set_by_each_of_its_names() {
             let said = format!("{:?}", o.hdfs);
             said.contains("dn1") && said.contains("127.0.0.1") && said.contains("dn2")
         }),
+        ("proxy_url", "http://me:hunter22@proxy:3128", |o| {
+            o.proxies
+                .as_ref()
+                .is_some_and(|proxies| !proxies.is_empty())
+        }),
         ("ca_bundle", "/ca.pem", |o| {
             o.ca_bundle.as_deref() == Some("/ca.pem".as_ref())
         }),
@@ -200,7 +205,7 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
         // What is text takes every text but none, and lists of lines take that, too.
         let wrong = match option.names[0] {
             "profile" | "bearer_token" | "user_agent" | "region" | "default_region"
-            | "endpoint_url" | "ca_bundle" => " ",
+            | "endpoint_url" | "ca_bundle" | "proxy_url" => " ",
             "verify" => "no",
             _ => "hunter22",
         };
@@ -214,6 +219,12 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
     // What a setter finds wrong is told at once, too.
     let text = refused(&[("headers", "two words: hunter22")]);
     assert!(text.contains("the name of a header is none"), "{text}");
+    let text = refused(&[("proxy", "ftp://me:hunter22@proxy")]);
+    assert!(
+        text.contains("a proxy has a URL of http or https"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter22"), "{text}");
     assert!(refused(&[("headers", "range: bytes=0-1")]).contains("each request has to choose"));
 }
 

@@ -30,16 +30,20 @@ pub(crate) struct Proxy {
 
 impl Proxies {
     /// By the caller's argument: that proxy for all that is asked, whatever the settings say.
-    pub(crate) fn by_caller(url: &ProxyUrl) -> Proxies {
+    ///
+    /// # Errors
+    /// As for [`Proxy::to_url`].
+    pub(crate) fn by_caller(url: &ProxyUrl) -> Result<Proxies, Failure> {
         let proxy = Proxy {
             url: url.clone(),
             by: CALLER.to_owned(),
         };
-        Proxies {
+        proxy.to_url()?;
+        Ok(Proxies {
             http: Some(proxy.clone()),
             https: Some(proxy),
             without: None,
-        }
+        })
     }
 
     /// What the settings say.

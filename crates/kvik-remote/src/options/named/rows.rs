@@ -189,7 +189,6 @@ pub(super) const ROWS: &[NamedOption] = &[
             }))
         }),
     },
-    // Whom to trust.
     // Which cluster it is in.
     NamedOption {
         names: &["hdfs_user", "webhdfs_username"],
@@ -224,6 +223,13 @@ pub(super) const ROWS: &[NamedOption] = &[
                 options.wrong.is_none().then_some(options)
             })
         }),
+    },
+    // By whom, and whom to trust.
+    NamedOption {
+        names: &["proxy_url", "proxy"],
+        expects: "an `http` or `https` URL, with name and password where needed, or `none`",
+        says: "the proxy by which all is asked for, whatever the settings say",
+        set: Set::Alone(|options, value| Some(options.proxy(text(value)?))),
     },
     NamedOption {
         names: &["ca_bundle", "aws_ca_bundle", "cacert"],
