@@ -11,7 +11,9 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, IF_MATCH, RANGE, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kvik_config::{ByteSize, Config, Key, Origin as Who};
 use kvik_core::corridor::PerProcess;
@@ -85,9 +87,14 @@ impl RemoteOptions {
     }
 
     /// A header of every request. It is a secret as far as kvik knows: it goes to the origin of the URL alone (scheme, host
-    /// and port), wherever that sends us, and no text shows it.
+    /// and port), wherever that sends us, and no text shows it. Who asks is said by the last word: `authorization` takes the place
+    /// of tokens and passwords that were given before, and they of it.
     pub fn header(mut self, name: &str, value: &str) -> RemoteOptions {
         match header(name, value) {
+            Ok((name, value)) if name == AUTHORIZATION => {
+                self.bearer = None;
+                self.headers.insert(name, value);
+            }
             Ok((name, value)) => drop(self.headers.append(name, value)),
             Err(error) => drop(self.wrong.get_or_insert(error)),
         }
@@ -96,7 +103,7 @@ impl RemoteOptions {
 
     /// A bearer token.
     pub fn bearer(self, token: &str) -> RemoteOptions {
-        self.authorize(&format!("Bearer {token}"))
+        self.header(AUTHORIZATION.as_str(), &format!("Bearer {token}"))
     }
 
     /// A function that gives bearer tokens. It is called before the first request, and again, once for each request, when a
@@ -126,7 +133,7 @@ impl RemoteOptions {
 
     /// A name and a password, by basic authentication.
     pub fn basic_auth(self, name: &str, password: &str) -> RemoteOptions {
-        self.authorize(&basic(name, password))
+        self.header(AUTHORIZATION.as_str(), &basic(name, password))
     }
 
     /// The file with the certificates, in PEM, that the server must prove itself by, in place of all others.
@@ -271,13 +278,6 @@ impl RemoteOptions {
             shared: PerProcess::new(),
         })
     }
-
-    fn authorize(self, value: &str) -> RemoteOptions {
-        let mut options = self;
-        options.bearer = None;
-        options.headers.remove(AUTHORIZATION);
-        options.header(AUTHORIZATION.as_str(), value)
-    }
 }
 
 fn basic(name: &str, password: &str) -> String {
@@ -288,7 +288,14 @@ fn basic(name: &str, password: &str) -> String {
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
     let wrong = |why: &'static str| Error::new(ErrorKind::Misuse, Op::Open, why);
     let name = HeaderName::try_from(name).map_err(|_| wrong("the name of a header is none"))?;
-    if [RANGE, IF_MATCH, ACCEPT_ENCODING].contains(&name) {
+    let own = [
+        RANGE,
+        IF_MATCH,
+        ACCEPT_ENCODING,
+        CONTENT_LENGTH,
+        TRANSFER_ENCODING,
+    ];
+    if own.contains(&name) {
         return Err(wrong("a header was given that each request has to choose"));
     }
     let mut value =

@@ -154,8 +154,8 @@ impl Origin {
                 }
             }
             if let (401, Some(bearer), Some(refused)) = (status, &self.bearer, &token)
-                && std::mem::take(&mut may_renew)
                 && redirect::is_same_origin(&first.url, &url)
+                && std::mem::take(&mut may_renew)
             {
                 let next = bearer.after(refused).await.map_err(Failure::of)?;
                 if next != *refused {
