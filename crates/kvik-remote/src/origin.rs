@@ -241,8 +241,8 @@ impl Origin {
                 }
             }
             if let (401, Some(refused)) = (status, token.clone())
-                && std::mem::take(&mut may_renew)
                 && redirect::is_same_origin(&first.url, &url)
+                && std::mem::take(&mut may_renew)
             {
                 *token = self.token(Some(&refused)).await?;
                 if token.as_ref() != Some(&refused) {
