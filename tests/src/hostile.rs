@@ -39,6 +39,8 @@ pub struct Script(pub Vec<Step>);
 pub enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
+    /// Sends these bytes again and again, until the client goes away.
+    Repeat(Vec<u8>),
     /// Does nothing for a while.
     Wait(Duration),
     /// Does nothing until the client goes away.
@@ -184,13 +186,13 @@ impl Shared {
     fn serve_numbered(&self, number: u64, socket: TcpStream) -> io::Result<()> {
         let kept = socket.try_clone()?;
         self.sockets.lock().unwrap().insert(number, kept);
-        let outcome = self.serve(socket);
+        let outcome = self.serve(number, socket);
         // Only with the last descriptor does a connection end.
         self.sockets.lock().unwrap().remove(&number);
         outcome
     }
 
-    fn serve(&self, socket: TcpStream) -> io::Result<()> {
+    fn serve(&self, connection: u64, socket: TcpStream) -> io::Result<()> {
         socket.set_nodelay(true)?;
         let watched = socket.try_clone()?;
         let mut stream: Box<dyn Stream> = match &self.wrap {
@@ -201,6 +203,7 @@ impl Shared {
             let mut all = self.asked.lock().unwrap();
             let asked = Asked {
                 number: all.len(),
+                connection,
                 path,
                 headers,
             };
@@ -214,6 +217,10 @@ impl Shared {
                         stream.flush()?;
                         self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     }
+                    Step::Repeat(bytes) => loop {
+                        stream.write_all(&bytes)?;
+                        self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                    },
                     Step::Wait(time) => thread::sleep(time),
                     Step::Silence => return self.wait_until_gone(&watched),
                     Step::Close => return Ok(()),

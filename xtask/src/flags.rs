@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::deep::FUZZED;
+
 /// Builds, checks, tests, benches and releases kvik.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -47,6 +49,15 @@ pub(crate) enum Command {
         /// Only models whose name contains this
         filter: Option<String>,
     },
+    /// Give random inputs to what reads texts of strangers: URLs, refusals of servers, keys (on x86-64; builds for a minute)
+    Fuzz {
+        /// Only this target
+        #[arg(value_parser = FUZZED)]
+        target: Option<String>,
+        /// How long each is fuzzed
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Write the public interface of each library crate to docs/api/
     Api {
         /// Write nothing; fail when a text is not current
@@ -54,7 +65,7 @@ pub(crate) enum Command {
         check: bool,
     },
     /// Run `kvik bench` from a release build, with what is given; `bench file --against-kvikio` installs KvikIO and fio
-    /// and measures them in turn
+    /// and measures them in turn, `bench remote --against-kvikio --against-obstore` KvikIO, obstore and nginx
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,

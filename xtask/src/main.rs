@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Codegen { what, check } => codegen::run(what, check),
         Command::Features { package } => features::run(package.as_deref()),
         Command::Loom { filter } => deep::loom(filter.as_deref()),
+        Command::Fuzz { target, seconds } => deep::fuzz(target.as_deref(), seconds),
         Command::Api { check } => api::run(check),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::GpuBundle { no_rivals } => bundle::run(!no_rivals),

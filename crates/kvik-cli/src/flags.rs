@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::style;
 
-/// Copies, prints and inspects local files in parallel, and measures the machine beside its own limit.
+/// Copies, prints and inspects files and remote objects in parallel, and measures the machine beside its own limit.
 #[derive(Debug, Parser)]
 #[command(name = "kvik", version, styles = style::HELP, after_long_help = after_help())]
 pub(crate) struct Flags {
@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Config(cmd::config::Flags),
     Doctor(cmd::doctor::Flags),
     Bench(cmd::bench::Flags),
+    Serve(cmd::serve::Flags),
     Completions(cmd::completions::Flags),
 }
 
@@ -42,9 +43,9 @@ pub(crate) enum Command {
 pub(crate) struct Global {
     /// Print one JSON object instead of text, errors included
     ///
-    /// It goes to standard output; from `cat`, whose standard output carries the file, to
-    /// standard error. A failed command prints {"error": {"kind", "message", "exit_code",
-    /// "hint", ...}}.
+    /// It goes to standard output; from `cat` and `serve`, whose standard output carries the file or
+    /// the URL, to standard error. A failed command prints {"error": {"kind", "message",
+    /// "exit_code", "hint", ...}}.
     #[arg(verbatim_doc_comment, long, global = true)]
     pub(crate) json: bool,
     /// Count what was read and written and print it at the end, as a table or as JSON

@@ -26,6 +26,7 @@ mod flags;
 mod log;
 mod output;
 mod progress;
+mod serve;
 mod settings;
 mod span;
 mod stop;
@@ -47,8 +48,8 @@ use output::Output;
 ///
 /// The first argument is the name of the program. Results go to standard output, progress, notes and errors to standard
 /// error. Settings given on the command line (`--set`, `--threads`, `--task-size`) hold for this process from then on, and
-/// so does this: SIGXFSZ is ignored, which makes a limit on file sizes an error like a full disk. While a copy or a benchmark
-/// runs, SIGINT and SIGTERM ask it to stop; if it does not, they end the process.
+/// so does this: SIGXFSZ is ignored, which makes a limit on file sizes an error like a full disk. While a copy, a benchmark or
+/// a server runs, SIGINT and SIGTERM ask it to stop; if it does not, they end the process.
 #[must_use]
 pub fn run<I, T>(args: I) -> ExitCode
 where
@@ -67,7 +68,8 @@ where
 }
 
 fn execute(flags: Flags) -> Exit {
-    let output = Output::new(&flags.global).aside(matches!(flags.command, Command::Cat(_)));
+    let output = Output::new(&flags.global)
+        .aside(matches!(flags.command, Command::Cat(_) | Command::Serve(_)));
     let stop = stop::Stop::new(&output);
     let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
     let result = settings::apply(&flags.global)

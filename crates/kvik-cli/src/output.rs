@@ -9,7 +9,7 @@ use kvik::stats::names::COUNTERS;
 use serde_json::{Map, Value, json};
 
 use crate::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::flags::{Global, StatsForm};
 use crate::style::{BAD, NOTE};
 
@@ -142,6 +142,21 @@ impl Output {
     /// Something that went otherwise than it was asked for, and is no failure.
     pub(crate) fn warn(&self, text: &str) {
         self.remark(&format!("{NOTE}kvik: warning:{NOTE:#} {text}\n"));
+    }
+
+    /// A line about what is going on, for people.
+    pub(crate) fn line(&self, text: &str) {
+        self.remark(&format!("{text}\n"));
+    }
+
+    /// Prints the line on standard output that others wait for, whatever else is wanted. Nobody may be there to read it.
+    pub(crate) fn ready(&self, text: &str) -> Result<()> {
+        let mut stdout = self.stdout();
+        let printed = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+        match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(stdout_failure(&error)),
+            _ => Ok(()),
+        }
     }
 
     /// Something worth knowing while the command goes on.

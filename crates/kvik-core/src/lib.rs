@@ -47,8 +47,7 @@
 //! stream that the call names ([`Target::behind`]). When a call has returned, its bytes are there for every stream.
 //!
 //! # Not here
-//! URLs and retries, and memory maps are planned as crates of their own; settings are
-//! `kvik-config`'s, statistics `kvik-stats`'.
+//! URLs and retries are `kvik-remote`'s, settings `kvik-config`'s, statistics `kvik-stats`'. Memory maps are planned.
 //!
 //! # Foreign types in the public interface
 //! `kvik_config::{ByteSize, CompatMode, Config, ConfigError}` and `kvik_stats::Backend`, both of this workspace; no others.

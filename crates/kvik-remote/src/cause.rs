@@ -9,7 +9,9 @@ use std::fmt;
 use kvik_core::ErrorKind;
 
 use crate::endpoint::starts_like_html;
+use crate::location::is_region;
 use crate::redact;
+use crate::reply;
 
 /// The reason of a refusal, as far as the server gives one. All texts are bounded, in one line, and without the secrets that
 /// were named when it was read.
@@ -79,9 +81,7 @@ impl Cause {
             let text = redact::foreign(&text?, secrets, limit);
             (!text.is_empty()).then_some(text)
         };
-        // A region goes into a host and a signature: anything else than a region is none.
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let region = clean(said.region, 64).filter(|region| region.bytes().all(plain));
+        let region = clean(said.region, 64).filter(|region| is_region(region));
         Cause {
             code: clean(said.code, 80),
             message: clean(said.message, 400),
@@ -100,13 +100,13 @@ impl Cause {
             let text = redact::foreign(value, secrets, 80);
             (!text.is_empty()).then_some(text)
         };
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let region = || text("x-amz-bucket-region").filter(|region| region.bytes().all(plain));
+        let region = || text("x-amz-bucket-region").filter(|region| is_region(region));
         self.region = self.region.or_else(region);
         self.request_id = self.request_id.or_else(|| text("x-amz-request-id"));
-        if self.message.is_none() && challenges_for_kerberos(headers) {
+        // The page of HTML that comes with it is meant for people with a browser.
+        if self.code.is_none() && challenges_for_kerberos(headers) {
             self.message = Some(
-                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token"
+                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token: `delegation=` in the URL, or `RemoteOptions::delegation`"
                     .to_owned(),
             );
         }
@@ -116,12 +116,7 @@ impl Cause {
     /// What a program may decide on, by the server's code, else by the status.
     #[must_use]
     pub fn kind(&self, status: u16) -> ErrorKind {
-        self.kind.unwrap_or(match status {
-            404 | 410 => ErrorKind::NotFound,
-            401 | 403 | 407 => ErrorKind::PermissionDenied,
-            412 => ErrorKind::Changed,
-            _ => ErrorKind::Refused,
-        })
+        self.kind.unwrap_or_else(|| reply::kind_of(status))
     }
 
     /// Whether the server says, by its code, that the same request may succeed later; the status says so for itself.
@@ -210,7 +205,7 @@ const S3_PASSING: [&str; 6] = [
     "SlowDown",
     "Throttling",
 ];
-const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
+const HDFS_KINDS: [(ErrorKind, &[&str]); 5] = [
     (ErrorKind::NotFound, &["FileNotFoundException"]),
     (
         ErrorKind::PermissionDenied,
@@ -224,6 +219,11 @@ const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
     ),
     (ErrorKind::Misuse, &["IllegalArgumentException"]),
     (ErrorKind::Unsupported, &["UnsupportedOperationException"]),
+    // They come with the status of who may not read, and say nothing of the sort.
+    (
+        ErrorKind::Refused,
+        &["IOException", "RetriableException", "StandbyException"],
+    ),
 ];
 const HDFS_PASSING: [&str; 4] = [
     "RetriableException",

@@ -10,11 +10,12 @@ use kvik_core::{
     IoBufMut, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
 };
 
-use crate::fetch::Fetch;
+use crate::fetch::{Fetch, Room, Stretch};
 use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
 use crate::origin::Asker;
+use crate::pending_open::PendingOpen;
 use crate::validator::Validator;
 
 /// An object of a server, opened. Cloning it gives another handle to the same object, with the same connections; all methods
@@ -71,6 +72,20 @@ impl RemoteHandle {
     /// As for [`RemoteOptions::open`].
     pub fn open(url: &str) -> Result<RemoteHandle> {
         RemoteOptions::new().open(url)
+    }
+
+    /// Starts to open the object at `url`.
+    ///
+    /// # Example: opened by an executor of whatever kind
+    /// ```no_run
+    /// # async fn open() -> kvik_core::Result<()> {
+    /// let object = kvik_remote::RemoteHandle::submit_open("https://example.org/weights.bin").await?;
+    /// println!("{} bytes", object.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit_open(url: &str) -> PendingOpen {
+        RemoteOptions::new().submit_open(url)
     }
 
     /// Opens the object `key` of the bucket `bucket` of S3, both as they are.
@@ -134,7 +149,7 @@ impl RemoteHandle {
                 keys: store.key_source(),
                 region: store.region_in_use(),
             }),
-            Asker::Plain(_) => None,
+            Asker::Plain(_) | Asker::Cluster(_) => None,
         }
     }
 
@@ -231,7 +246,7 @@ impl RemoteHandle {
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let requests = match (wishes.num_threads, manner.concurrency) {
             (Some(requests), _) | (None, Some(requests)) => requests,
-            (None, None) => REQUESTS,
+            (None, None) => object.origin.requests(),
         };
         let part = match wishes.task_size.or(manner.part_size) {
             Some(size) => size.bytes(),
@@ -243,7 +258,18 @@ impl RemoteHandle {
             true => requests.min(ThreadPool::MAX_THREADS),
             false => requests.min(config.num_threads()?),
         };
-        let room = requests.div_ceil(threads.max(1));
+        let (threads, room) = match wishes.num_threads.or(manner.concurrency) {
+            // A read that is no longer than what is under way at a time tells nothing of how many that should be.
+            None if len >= part.saturating_mul(requests as u64) => {
+                let lanes = threads.max(1);
+                let stretch = Stretch::new(requests, part);
+                (threads, Room::Learnt { lanes, stretch })
+            }
+            _ => {
+                let (threads, room) = spread(requests, threads);
+                (threads, Room::Fixed(room))
+            }
+        };
         let deadline = [
             wishes.deadline,
             manner
@@ -305,9 +331,40 @@ fn share(len: u64, requests: usize) -> u64 {
         .max(SMALLEST_SHARE)
 }
 
-// Enough to fill a network of 10 Gbit/s at some milliseconds' distance.
-const REQUESTS: usize = 16;
+/// How many threads have how many requests under way each, so that all of them are as many as can be, and no more than
+/// `requests`.
+fn spread(requests: usize, threads: usize) -> (usize, usize) {
+    let room = requests.div_ceil(threads.max(1)).max(1);
+    ((requests / room).max(1), room)
+}
+
 // What a request costs beside its bytes is little next to so many of them.
 const SMALLEST_SHARE: u64 = 1 << 20;
 // Bringing so many bytes for nothing takes no longer than a request.
 const GAP: u64 = 32 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_requests_are_under_way_than_are_wanted() {
+        for (requests, threads, expected) in [
+            (16, 4, (4, 4)),
+            (16, 16, (16, 1)),
+            (10, 4, (3, 3)),
+            (5, 4, (2, 2)),
+            (1, 1, (1, 1)),
+            (0, 0, (1, 1)),
+        ] {
+            assert_eq!(spread(requests, threads), expected);
+        }
+        for requests in 1..200 {
+            for threads in 1..=requests {
+                let (threads, room) = spread(requests, threads);
+                let all = threads * room;
+                assert!(all <= requests && 2 * all > requests, "{all} of {requests}");
+            }
+        }
+    }
+}

@@ -39,20 +39,27 @@ mod validator;
 mod object;
 mod opening;
 mod origin;
+mod pending_open;
 
+mod crowd;
 mod failure;
+mod pace;
 mod redirect;
 mod reply;
 mod retry;
+mod width;
 
 mod fetch;
 mod tls;
 mod transport;
 
+mod bearer;
 mod credentials;
 mod location;
 
 mod cause;
+mod cluster;
+mod diagnosis;
 mod endpoint;
 mod sign;
 mod store;
@@ -67,8 +74,10 @@ pub use credentials::{
     AwsSettings, Chain, Credentials, Environment, Finding, Keys, Profile, ProfileFiles, Profiles,
     Said,
 };
+pub use diagnosis::{Diagnosis, Outcome, Stage, Step};
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
-pub use options::{Anonymous, RemoteOptions};
+pub use options::{Anonymous, NamedOption, RemoteOptions};
+pub use pending_open::PendingOpen;
 pub use validator::Validator;

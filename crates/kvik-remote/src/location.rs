@@ -9,15 +9,14 @@ mod url;
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
-pub(crate) use host::suffix_of;
+pub(crate) use host::{is_region, suffix_of};
 pub use kind::Kind;
 pub(crate) use object::{Object, Site, Style};
-pub(crate) use url::{UserInfo, WebUrl};
+pub(crate) use url::{UserInfo, WebUrl, read_authority};
 
+use crate::endpoint::authorization;
 use crate::percent;
 use crate::redact;
 
@@ -183,9 +182,9 @@ impl Location {
             Found::Object(object) => (None, object.query()),
         };
         let mut secrets = query.map(redact::secrets_of_query).unwrap_or_default();
-        if let Some(UserInfo { user, password }) = url.and_then(WebUrl::user_info) {
-            let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
-            secrets.extend([user.clone(), password.clone(), pair]);
+        if let Some(info) = url.and_then(WebUrl::user_info) {
+            let UserInfo { user, password } = info.clone();
+            secrets.extend([user, password, authorization::pair(info)]);
         }
         secrets.retain(|secret| !secret.is_empty());
         secrets
@@ -322,7 +321,7 @@ fn read_hdfs(secure: bool, rest: &str) -> Result<WebUrl> {
     let path = rest.split('?').next().unwrap_or_default();
     let path = path.split_once('/').map_or("", |(_, path)| path);
     let url = url
-        .with_default_port(if secure { 9871 } else { 9870 })
+        .with_default_port(name_node_port(secure))
         .with_path(format!("{HDFS}{}", percent::encode_rest(path)));
     match as_file(url) {
         Some(url) => Ok(url),
@@ -330,6 +329,11 @@ fn read_hdfs(secure: bool, rest: &str) -> Result<WebUrl> {
             "the URL names no file of WebHDFS, or its query asks for something other than a whole file",
         )),
     }
+}
+
+/// The port of a name node where nobody says another one.
+pub(crate) fn name_node_port(secure: bool) -> u16 {
+    if secure { 9871 } else { 9870 }
 }
 
 /// The URL as one of WebHDFS, without the parameters that belong to an operation: each request has its own. A URL that
@@ -389,4 +393,4 @@ pub(crate) fn refused(why: &'static str) -> Error {
 
 const HDFS: &str = "/webhdfs/v1/";
 // Servers take far shorter ones; a presigned URL with a session token has two to three kibibytes.
-const LONGEST: usize = 32 << 10;
+pub(crate) const LONGEST: usize = 32 << 10;

@@ -26,6 +26,17 @@ pub(crate) fn encode_illegal(text: &str) -> String {
     })
 }
 
+/// What was encoded here, as others encode it: with small letters in `%xx`.
+pub(crate) fn in_small_letters(encoded: &str) -> String {
+    let mut small = String::with_capacity(encoded.len());
+    let mut left = 0;
+    for c in encoded.chars() {
+        small.push(if left > 0 { c.to_ascii_lowercase() } else { c });
+        left = if c == '%' { 2 } else { left - left.min(1) };
+    }
+    small
+}
+
 /// The path as the other side reads it: encoded once, whatever mixture came in. This is what S3 signs.
 pub(crate) fn canonical_path(path: &str) -> String {
     encode_path(&decode(path))

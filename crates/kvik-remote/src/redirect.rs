@@ -6,6 +6,7 @@ use kvik_core::ErrorKind;
 use url::Url;
 
 use crate::failure::Failure;
+use crate::location::LONGEST;
 
 /// Where the answer sends us: `None` if it does not.
 ///
@@ -26,6 +27,9 @@ pub(crate) fn target(
         ));
     };
     let mut to = to;
+    if to.as_str().len() > LONGEST {
+        return Err(refused("the server sends us to a URL longer than 32 KiB"));
+    }
     match (from.scheme(), to.scheme()) {
         ("http", "http") | ("http" | "https", "https") => {}
         ("https", "http") => {
@@ -58,6 +62,12 @@ pub(crate) fn is_same_origin(from: &Url, to: &Url) -> bool {
 }
 
 fn refused(why: &'static str) -> Failure {
+    Failure::lasting(ErrorKind::Refused, why)
+}
+
+/// The failure of who was sent on more often than that.
+pub(crate) fn too_many() -> Failure {
+    let why = format!("the server sends us on more than {MOST} times");
     Failure::lasting(ErrorKind::Refused, why)
 }
 
@@ -94,6 +104,8 @@ mod tests {
             let expected = expected.map(|url| Some(url.to_owned()));
             assert_eq!(leads(from, to), expected, "{from} {to}");
         }
+        let long = format!("/{}", "a".repeat(LONGEST));
+        assert_eq!(leads("http://a/b", &long), Err(ErrorKind::Refused));
         let from = Url::parse("http://a/b").unwrap();
         let nowhere = target(StatusCode::FOUND, &HeaderMap::new(), &from);
         assert_eq!(nowhere.unwrap_err().kind, ErrorKind::BadReply);

@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::time::SystemTime;
 
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, StatusCode};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
+};
+use http::{HeaderMap, HeaderName, StatusCode};
 use kvik_core::ErrorKind;
 
 use crate::failure::{Again, Failure};
@@ -57,17 +59,22 @@ pub(crate) fn refusal(
     policy: &Policy,
     now: SystemTime,
 ) -> Failure {
-    let kind = match status.as_u16() {
-        404 | 410 => ErrorKind::NotFound,
-        401 | 403 | 407 => ErrorKind::PermissionDenied,
-        _ => ErrorKind::Refused,
-    };
-    let mut failure =
-        Failure::lasting(kind, format!("the server answered {}", status_text(status)));
+    let why = format!("the server answered {}", status_text(status));
+    let mut failure = Failure::lasting(kind_of(status.as_u16()), why);
     if policy.repeats(status.as_u16()) {
         failure.again = retry_after(headers, now).map_or(Again::Soon, Again::After);
     }
     failure
+}
+
+/// What a program may decide on, where nothing but the status of an answer says that something is wrong.
+pub(crate) fn kind_of(status: u16) -> ErrorKind {
+    match status {
+        404 | 410 => ErrorKind::NotFound,
+        401 | 403 | 407 => ErrorKind::PermissionDenied,
+        412 => ErrorKind::Changed,
+        _ => ErrorKind::Refused,
+    }
 }
 
 fn part(headers: &HeaderMap, asked: &Range<u64>, known: Known<'_>) -> Result<Answer, Failure> {
@@ -76,6 +83,11 @@ fn part(headers: &HeaderMap, asked: &Range<u64>, known: Known<'_>) -> Result<Ans
     if text(headers, CONTENT_TYPE).is_some_and(multipart) {
         return Err(Failure::reply(
             "the server sent several parts where one was asked for",
+        ));
+    }
+    if headers.get_all(CONTENT_RANGE).iter().count() > 1 {
+        return Err(Failure::reply(
+            "the server sent a part, and two ranges of it",
         ));
     }
     let said = text(headers, CONTENT_RANGE)
@@ -141,12 +153,12 @@ fn whole(headers: &HeaderMap, asked: &Range<u64>, known: Known<'_>) -> Result<An
 fn beyond(headers: &HeaderMap, known: Known<'_>) -> Result<Answer, Failure> {
     let total = text(headers, CONTENT_RANGE)
         .and_then(|value| value.trim().strip_prefix("bytes */"))
-        .map(|total| total.parse::<u64>());
+        .map(number);
     match (total, known.len) {
-        (Some(Ok(total)), Some(known)) if total != known => {
+        (Some(Some(total)), Some(known)) if total != known => {
             Err(changed(format!("it had {known} bytes and has {total} now")))
         }
-        (Some(Ok(0)), None) => Ok(Answer::Empty),
+        (Some(Some(0)), None) => Ok(Answer::Empty),
         (None, None) => Ok(Answer::Beyond),
         _ => Err(Failure::reply(
             "the server has no such range, and says that the object goes beyond it",
@@ -155,10 +167,21 @@ fn beyond(headers: &HeaderMap, known: Known<'_>) -> Result<Answer, Failure> {
 }
 
 /// The bytes are those of the object: nothing was asked for that would have them changed on the way.
-fn plain(headers: &HeaderMap) -> Result<(), Failure> {
-    match text(headers, CONTENT_ENCODING) {
-        None | Some("" | "identity") => Ok(()),
-        Some(_) => Err(Failure::lasting(
+pub(crate) fn plain(headers: &HeaderMap) -> Result<(), Failure> {
+    // Chunks are taken apart by the client; nothing else is.
+    let is_plain = |name: HeaderName, known: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.all(|value| {
+            let mut words = value.to_str().unwrap_or("?").split(',').map(str::trim);
+            words.all(|word| {
+                let fits = |plain: &str| word.eq_ignore_ascii_case(plain);
+                word.is_empty() || fits("identity") || fits(known)
+            })
+        })
+    };
+    match is_plain(CONTENT_ENCODING, "identity") && is_plain(TRANSFER_ENCODING, "chunked") {
+        true => Ok(()),
+        false => Err(Failure::lasting(
             ErrorKind::RangeUnsupported,
             "the server compresses what was to come as it is",
         )),
@@ -179,12 +202,12 @@ fn changed(why: impl Into<String>) -> Failure {
     Failure::lasting(ErrorKind::Changed, why)
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
+pub(crate) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     match text(headers, CONTENT_LENGTH) {
         None => Ok(None),
-        Some(value) => match value.trim().parse() {
-            Ok(len) => Ok(Some(len)),
-            Err(_) => Err(Failure::reply("the length of the body is no number")),
+        Some(value) => match number(value) {
+            Some(len) => Ok(Some(len)),
+            None => Err(Failure::reply("the length of the body is no number")),
         },
     }
 }
@@ -200,7 +223,9 @@ fn content_range(value: &str) -> Option<(Range<u64>, Option<u64>)> {
         len => Some(number(len)?),
     };
     let end = last.checked_add(1)?;
-    let fits = first < end && len.is_none_or(|len| end <= len) && i64::try_from(end).is_ok();
+    let last_of_all = len.unwrap_or(end);
+    // Nothing is longer than offsets of files go.
+    let fits = first < end && end <= last_of_all && i64::try_from(last_of_all).is_ok();
     fits.then_some((first..end, len))
 }
 
@@ -212,17 +237,24 @@ fn number(text: &str) -> Option<u64> {
 
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<std::time::Duration> {
     let value = text(headers, RETRY_AFTER)?.trim();
-    match value.parse() {
-        Ok(seconds) => Some(std::time::Duration::from_secs(seconds)),
-        Err(_) => {
-            let then = httpdate::parse_http_date(value).ok()?;
-            Some(then.duration_since(now).unwrap_or_default())
-        }
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // One that no number holds is a time all the same.
+        let seconds = value.parse().unwrap_or(u64::MAX);
+        return Some(std::time::Duration::from_secs(seconds));
     }
+    let then = httpdate::parse_http_date(value).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
 }
 
-fn text(headers: &HeaderMap, name: http::HeaderName) -> Option<&str> {
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Whether the body is said to be XML.
+pub(crate) fn is_xml(headers: &HeaderMap) -> bool {
+    let said = text(headers, CONTENT_TYPE).unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim();
+    kind.to_ascii_lowercase().ends_with("xml")
 }
 
 pub(crate) fn status_text(status: StatusCode) -> String {

@@ -63,6 +63,22 @@ fn a_part_is_the_beginning_of_what_was_asked_for() {
             Some(9),
             Err(ErrorKind::BadReply),
         ),
+        // Longer than anything, and as long as anything can be.
+        (
+            "bytes 100-199/18446744073709551615",
+            None,
+            Err(ErrorKind::BadReply),
+        ),
+        (
+            "bytes 100-199/99999999999999999999",
+            None,
+            Err(ErrorKind::BadReply),
+        ),
+        (
+            "bytes 100-199/9223372036854775807",
+            None,
+            part(100..200, i64::MAX as u64),
+        ),
         ("lines 100-199/1000", None, Err(ErrorKind::BadReply)),
         ("", None, Err(ErrorKind::BadReply)),
     ] {
@@ -78,6 +94,16 @@ fn the_body_of_a_part_is_as_long_as_the_part_and_comes_as_it_is() {
         (("content-length", "100"), part(100..200, 1000)),
         (("content-length", "99"), Err(ErrorKind::BadReply)),
         (("content-length", "many"), Err(ErrorKind::BadReply)),
+        (("content-length", "+100"), Err(ErrorKind::BadReply)),
+        (
+            ("content-length", "99999999999999999999"),
+            Err(ErrorKind::BadReply),
+        ),
+        (("transfer-encoding", "chunked"), part(100..200, 1000)),
+        (
+            ("transfer-encoding", "gzip, chunked"),
+            Err(ErrorKind::RangeUnsupported),
+        ),
         (("content-encoding", "identity"), part(100..200, 1000)),
         (
             ("content-encoding", "gzip"),
@@ -90,6 +116,24 @@ fn the_body_of_a_part_is_as_long_as_the_part_and_comes_as_it_is() {
     ] {
         check(206, &[range, row], None, expected);
     }
+    let mut twice = headers(&[range, ("content-encoding", "identity")]);
+    let judged = |headers: &HeaderMap| {
+        let judged = judge(
+            StatusCode::PARTIAL_CONTENT,
+            headers,
+            &(100..200),
+            Known::default(),
+        );
+        judged.map_err(|failure| failure.kind)
+    };
+    twice.append("content-encoding", HeaderValue::from_static("gzip"));
+    assert_eq!(judged(&twice), Err(ErrorKind::RangeUnsupported));
+    let mut twice = headers(&[range]);
+    twice.append(
+        "content-range",
+        HeaderValue::from_static("bytes 100-199/1001"),
+    );
+    assert_eq!(judged(&twice), Err(ErrorKind::BadReply));
 }
 
 #[test]
@@ -205,6 +249,13 @@ fn refusals_have_their_kind_and_only_some_may_pass() {
             Again::After(Duration::ZERO),
         ),
         (408, "soon", ErrorKind::Refused, Again::Soon),
+        (503, "-7", ErrorKind::Refused, Again::Soon),
+        (
+            503,
+            "99999999999999999999",
+            ErrorKind::Refused,
+            Again::After(Duration::from_secs(u64::MAX)),
+        ),
     ] {
         let rows = headers(&[("retry-after", after)]);
         let status = StatusCode::from_u16(status).unwrap();
@@ -214,5 +265,19 @@ fn refusals_have_their_kind_and_only_some_may_pass() {
             (kind, again),
             "{status} {after}"
         );
+    }
+}
+
+#[test]
+fn xml_is_known_by_its_kind_whatever_is_said_beside_it() {
+    for (said, is) in [
+        ("application/xml", true),
+        ("application/xml; charset=utf-8", true),
+        ("Text/XML ;charset=utf-8", true),
+        ("image/svg+xml", true),
+        ("text/html; about=xml", false),
+        ("", false),
+    ] {
+        assert_eq!(is_xml(&headers(&[("content-type", said)])), is, "{said}");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::failure::{Again, Failure};
+use crate::opening::HEAD;
 
 /// How often and how soon requests are made again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +99,8 @@ pub(crate) fn exhausted(mut failure: Failure) -> Failure {
     failure
 }
 
-// What one answer brings at the least as a rule.
-const PROGRESS: u64 = 64 << 10;
+// What one answer brings at the least as a rule: the first one of an object brings no more.
+const PROGRESS: u64 = HEAD;
 // A server that names a longer time will not be waited for.
 const LONGEST_NAMED: Duration = Duration::from_secs(120);
 // A hundred repetitions at once, and one for each five requests that succeed.

@@ -1,10 +1,12 @@
 //! What is found out when an object is opened. Once a server without ranges was asked for all of its object by each piece of
 //! a read, and the bytes were those from its start.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kvik::stats::names::HTTP_SIZE_PROBES;
-use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::stats::names::{HTTP_SIZE_PROBES, HTTP_SIZE_PROBING};
+use kvik::{ByteSize, Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
 use kvik_tests::hostile::{Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
 
@@ -22,6 +24,7 @@ fn one_request_tells_the_size_and_its_bytes_are_kept() {
         (handle.len(), HTTP_SIZE_PROBES.get() - before),
         (200_000, 1)
     );
+    assert!(HTTP_SIZE_PROBING.get() > 0);
     let validator = handle.validator().unwrap();
     assert_eq!(validator.etag(), Some("\"version one\""));
     let mut bytes = vec![0; 65_536];
@@ -67,6 +70,49 @@ fn empty_objects_and_those_of_one_byte_are_read() {
         assert_eq!(handle.len(), expected.len() as u64, "answer {number}");
         assert_eq!(handle.read_to_end(0).unwrap(), expected, "answer {number}");
     }
+}
+
+/// Once the second question waited for the end of the first one's answer, which nobody was reading.
+#[test]
+fn a_question_that_makes_another_one_necessary_needs_no_room_for_two() {
+    let one = Layer::new().remote_io_max_concurrent_requests(1);
+    let server = Server::start(|asked| match asked.range() {
+        Some(_) => Reply::status(416).script(),
+        None => Reply::whole(b"bytes").script(),
+    });
+    let options = quick()
+        .config(&Config::resolve([one]).unwrap())
+        .timeout(Duration::from_secs(20));
+    let handle = options.open(&server.url("a")).unwrap();
+    assert_eq!(handle.read_to_end(0).unwrap(), b"bytes");
+    assert_eq!(server.asked().len(), 2);
+}
+
+/// Once the threads had more of them between them than that.
+#[test]
+fn no_more_requests_are_under_way_than_the_caller_wants() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, highest) = (Arc::clone(&now), Arc::clone(&most));
+    let object = pattern(1, 0, 1_000_000);
+    let server = Server::start(move |asked| {
+        let under_way = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        highest.fetch_max(under_way, Ordering::SeqCst);
+        // Whoever is not held back is here by then.
+        std::thread::sleep(Duration::from_millis(5));
+        counted.fetch_sub(1, Ordering::SeqCst);
+        Reply::of(&object, asked).script()
+    });
+    let threads = Layer::new().num_threads(4);
+    let handle = quick()
+        .config(&Config::resolve([threads]).unwrap())
+        .len(1_000_000)
+        .concurrency(5)
+        .part_size(ByteSize::kib(20))
+        .open(&server.url("a"))
+        .unwrap();
+    assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, 1_000_000));
+    let most = most.load(Ordering::SeqCst);
+    assert!((1..=5).contains(&most), "{most} at a time");
 }
 
 /// H1: all of it, whatever is asked for.

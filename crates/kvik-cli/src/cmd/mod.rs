@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod copy;
 pub(crate) mod doctor;
 pub(crate) mod page_cache;
+pub(crate) mod serve;
 pub(crate) mod stat;
 
 use crate::failure::Result;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command, output: &Output, stop: &Stop) -> Result<Repo
         Command::Config(flags) => config::run(&flags),
         Command::Doctor(flags) => doctor::run(&flags),
         Command::Bench(flags) => bench::run(&flags, output, stop),
+        Command::Serve(flags) => serve::run(&flags, output, stop),
         Command::Completions(flags) => completions::run(&flags),
     }
 }
@@ -35,6 +37,7 @@ pub(crate) fn used(command: &Command) -> Used {
         Command::Copy(flags) => copy::used(flags),
         Command::Cat(flags) => cat::used(flags),
         Command::Bench(flags) => bench::used(flags),
+        Command::Serve(flags) => serve::used(flags),
         _ => Used::default(),
     }
 }

@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench_gpu;
+mod bench_remote;
 mod cat;
 mod copy;
 mod doctor;
+mod doctor_urls;
+mod documented;
 mod interrupt;
 mod log;
 mod output;
@@ -14,6 +17,7 @@ mod part;
 mod refused_copy;
 mod reports;
 mod resume;
+mod serve;
 mod server;
 mod settings;
 mod support;

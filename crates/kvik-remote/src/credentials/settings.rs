@@ -9,7 +9,7 @@ use super::{Profile, environment};
 use crate::redact;
 
 /// A value, and who said it.
-/// Its `Debug` hides a value that may name a user.
+/// Its `Debug` hides a value that may name a user, or have a query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Said {
     /// What was said.
@@ -20,7 +20,7 @@ pub struct Said {
 
 impl fmt::Debug for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = if self.value.contains('@') {
+        let shown = if self.value.contains(['@', '?']) {
             redact::HIDDEN
         } else {
             &self.value
@@ -36,7 +36,7 @@ pub struct AwsSettings {
     pub region: Option<Said>,
     /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or the profile's, unless `AWS_IGNORE_CONFIGURED_ENDPOINT_URLS` is `true`.
     pub endpoint_url: Option<Said>,
-    /// `AWS_CA_BUNDLE`, or the profile's.
+    /// The profile's. The variable `AWS_CA_BUNDLE` is one of those of the setting `ca_bundle`.
     pub ca_bundle: Option<Said>,
     /// The profile's.
     pub addressing_style: Option<Said>,
@@ -79,7 +79,7 @@ impl AwsSettings {
             region: of_variables(&["AWS_REGION", "AWS_DEFAULT_REGION"])?
                 .or_else(|| of_profile(Profile::region)),
             endpoint_url,
-            ca_bundle: of_variables(&["AWS_CA_BUNDLE"])?.or_else(|| of_profile(Profile::ca_bundle)),
+            ca_bundle: of_profile(Profile::ca_bundle),
             addressing_style: of_profile(Profile::addressing_style),
         })
     }
@@ -120,14 +120,12 @@ mod tests {
             ("AWS_DEFAULT_REGION", "a"),
             ("AWS_REGION", "b"),
             ("AWS_ENDPOINT_URL", "http://all"),
-            ("AWS_CA_BUNDLE", "/x"),
         ]);
         check(settings.region, Some(("b", "AWS_REGION")));
         check(
             settings.endpoint_url,
             Some(("http://all", "AWS_ENDPOINT_URL")),
         );
-        check(settings.ca_bundle, Some(("/x", "AWS_CA_BUNDLE")));
         let settings = read(&[
             ("AWS_ENDPOINT_URL", "a"),
             ("AWS_ENDPOINT_URL_S3", "b"),

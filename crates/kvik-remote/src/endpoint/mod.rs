@@ -1,6 +1,7 @@
 //! [`Endpoint`]: a location and what is wanted of it become a request. Pure: what changes from one request to the next, the
 //! time included, comes as a [`Moment`].
 
+pub(crate) mod authorization;
 mod http_server;
 mod presigned;
 mod reuse;
@@ -11,13 +12,12 @@ use std::fmt;
 use std::ops::Range;
 use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use http::header::{AUTHORIZATION, RANGE};
+use http::header::RANGE;
 use http::{HeaderMap, HeaderValue, Method};
 use kvik_core::{Error, ErrorKind, Op, Result};
 use url::Url;
 
+use authorization::authorize;
 pub use http_server::HttpEndpoint;
 pub use presigned::PresignedEndpoint;
 pub use reuse::Reuse;
@@ -26,8 +26,7 @@ pub(crate) use webhdfs::starts_like_html;
 pub use webhdfs::{FileStatus, WebHdfsEndpoint, WebHdfsOptions};
 
 use crate::credentials::Keys;
-use crate::location::UserInfo;
-use crate::redact;
+use crate::{percent, redact};
 
 /// What is wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +113,22 @@ impl Request {
         };
         let url = Url::parse(&self.url).ok();
         url.filter(|url| url.as_str() == meant).ok_or_else(|| {
-            let why = "a part of the path is `.` or `..`, or the host is none to the HTTP client, so that it would ask for something else";
+            let what = match self.dots() {
+                Some(dots) => {
+                    format!("a part of the path is `{dots}`, which the HTTP client resolves")
+                }
+                None => "the host is none to the HTTP client".to_owned(),
+            };
+            let why = format!("{what}, so that it would ask for something else");
             Error::new(ErrorKind::Unsupported, Op::Open, why)
         })
+    }
+
+    /// The part of the path that is a step to the client, and a name to everybody else.
+    fn dots(&self) -> Option<&str> {
+        let (path, _) = self.url.split_once('?').unwrap_or((self.url.as_str(), ""));
+        let is_step = |part: &&str| matches!(&*percent::decode(part), b"." | b"..");
+        path.split('/').find(is_step)
     }
 }
 
@@ -172,37 +184,6 @@ fn given(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Who asks, by the token of the moment, else by what the caller's headers say, else by the user of the URL.
-fn authorize(headers: &mut HeaderMap, bearer: Option<&str>, user: Option<&UserInfo>) -> Result<()> {
-    let text = match (bearer, user) {
-        (Some(token), _) => {
-            if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(refused(
-                    "the bearer token is empty, or has characters that no token has",
-                ));
-            }
-            format!("Bearer {token}")
-        }
-        (None, Some(user)) if !headers.contains_key(AUTHORIZATION) => basic(user)?,
-        _ => return Ok(()),
-    };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| refused("user and password are none that a header can hold"))?;
-    value.set_sensitive(true);
-    headers.insert(AUTHORIZATION, value);
-    Ok(())
-}
-
-fn basic(user: &UserInfo) -> Result<String> {
-    if user.user.contains(':') {
-        return Err(refused(
-            "the user name of the URL has a colon, which this kind of login cannot have",
-        ));
-    }
-    let pair = format!("{}:{}", user.user, user.password);
-    Ok(format!("Basic {}", BASE64_STANDARD.encode(pair)))
-}
-
 fn refused(why: &'static str) -> Error {
     Error::new(ErrorKind::Misuse, Op::Open, why)
 }
@@ -231,14 +212,24 @@ mod tests {
             of("https://h/a'b?c='d'").unwrap().as_str(),
             "https://h/a'b?c=%27d%27"
         );
-        for url in [
-            "https://h/a/../b",
-            "https://h/a/.",
-            "https://h/%2E%2e/b",
-            "https://h/.%2e/b",
-            "https://1.2.3.4.5/a",
+        for (url, says) in [
+            ("https://h/a/../b", "a part of the path is `..`,"),
+            ("https://h/a/.", "a part of the path is `.`,"),
+            ("https://h/a/.?b/..", "a part of the path is `.`,"),
+            ("https://h/%2E%2e/b", "a part of the path is `%2E%2e`,"),
+            ("https://h/.%2e/b", "a part of the path is `.%2e`,"),
+            (
+                "https://1.2.3.4.5/a",
+                "the host is none to the HTTP client,",
+            ),
+            (
+                "https://1.2.3.4.5/a?b/..",
+                "the host is none to the HTTP client,",
+            ),
         ] {
-            assert_eq!(of(url).unwrap_err().kind(), ErrorKind::Unsupported, "{url}");
+            let error = of(url).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{url}");
+            assert!(error.to_string().contains(says), "{error}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! One request serves many ranges: its signature does not cover the range.
 
 use std::fmt;
-use std::sync::{Mutex, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwapOption;
 use kvik_core::Result;
 
 use super::{Ask, Endpoint, Moment, Request, ask_for};
@@ -13,7 +14,8 @@ use crate::credentials::Keys;
 /// endpoints that ask for ranges by the header `Range`.
 pub struct Reuse<E> {
     endpoint: E,
-    last: Mutex<Option<Made>>,
+    // Without a lock: all requests under way come by here, and in the child of a fork nobody would open it.
+    last: ArcSwapOption<Made>,
 }
 
 /// A request, and all that it was made of.
@@ -29,7 +31,7 @@ impl<E: Endpoint> Reuse<E> {
     /// The same endpoint, saving its work.
     #[must_use]
     pub fn new(endpoint: E) -> Reuse<E> {
-        let last = Mutex::new(None);
+        let last = ArcSwapOption::empty();
         Reuse { endpoint, last }
     }
 
@@ -40,11 +42,7 @@ impl<E: Endpoint> Reuse<E> {
 
     /// Makes the next request anew, after a server refused the last one.
     pub fn renew(&self) {
-        let mut last = self
-            .last
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        *last = None;
+        self.last.store(None);
     }
 }
 
@@ -53,24 +51,18 @@ impl<E: Endpoint> Endpoint for Reuse<E> {
         if *ask == Ask::Length {
             return self.endpoint.request(ask, moment);
         }
-        // Nobody waits: whoever finds it locked, in a forked child for ever, makes a request of his own.
-        let mut last = match self.last.try_lock() {
-            Ok(last) => last,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return self.endpoint.request(ask, moment),
-        };
+        let last = self.last.load();
         if let Some(made) = last.as_ref().filter(|made| made.serves(moment)) {
             return ask_for(ask, made.request.clone());
         }
         let request = self.endpoint.request(&Ask::Whole, moment)?;
-        *last = Some(Made {
+        self.last.store(Some(Arc::new(Made {
             at: moment.now,
             keys: moment.keys.cloned(),
             region: moment.region.map(str::to_owned),
             bearer: moment.bearer.map(str::to_owned),
             request: request.clone(),
-        });
-        drop(last);
+        })));
         ask_for(ask, request)
     }
 }

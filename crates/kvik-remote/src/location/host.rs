@@ -84,7 +84,8 @@ fn region_within(label: &str) -> Option<(&'static str, Option<&str>)> {
     (is_region(region) && !other).then_some((service, Some(region)))
 }
 
-fn is_region(label: &str) -> bool {
+/// Whether it can be the name of a region of AWS's. It goes into a host and a signature, so that nothing else is one.
+pub(crate) fn is_region(label: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !label.is_empty() && label != "dualstack" && label.bytes().all(plain)
 }

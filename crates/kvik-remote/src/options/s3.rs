@@ -8,7 +8,7 @@ use http::header::AUTHORIZATION;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
 use super::RemoteOptions;
-use crate::credentials::{AwsSettings, Chain, Credentials, Keys, ProfileFiles};
+use crate::credentials::{AwsSettings, Chain, Credentials, Keys, ProfileFiles, Said};
 use crate::endpoint::{Addressing, S3Endpoint, S3Options};
 use crate::location::{Kind, Location};
 use crate::store::{Account, Store};
@@ -30,13 +30,13 @@ pub enum Anonymous {
 /// What was said of S3. Its `Debug` shows no secret.
 #[derive(Clone, Default)]
 pub(super) struct S3Wishes {
-    credentials: Option<Arc<dyn Credentials>>,
-    profile: Option<String>,
-    anonymous: Anonymous,
-    region: Option<String>,
-    endpoint: Option<String>,
-    addressing: Option<Addressing>,
-    requester_pays: bool,
+    pub(super) credentials: Option<Arc<dyn Credentials>>,
+    pub(super) profile: Option<String>,
+    pub(super) anonymous: Anonymous,
+    pub(super) region: Option<String>,
+    pub(super) endpoint: Option<String>,
+    pub(super) addressing: Option<Addressing>,
+    pub(super) requester_pays: bool,
 }
 
 impl fmt::Debug for S3Wishes {
@@ -126,7 +126,7 @@ impl RemoteOptions {
         let variable = kvik_config::variable;
         let profile = ProfileFiles::from_lookup(variable, wishes.profile.as_deref())?.profile()?;
         let settings = AwsSettings::read(variable, profile.as_ref())?;
-        if let (Trust::System, Some(said)) = (&*trust, settings.ca_bundle) {
+        if let (Trust::System(_), Some(said)) = (&*trust, settings.ca_bundle) {
             *trust = Trust::Named {
                 file: Some(PathBuf::from(said.value)),
                 folders: None,
@@ -158,6 +158,22 @@ impl RemoteOptions {
             headers: self.headers.clone(),
         };
         Ok(Store::new(S3Endpoint::new(location, options)?, account))
+    }
+
+    /// The endpoint and the region, each with who says it.
+    pub(super) fn said_of_store(&self) -> Result<(Option<Said>, Option<Said>)> {
+        let wishes = &self.s3;
+        let variable = kvik_config::variable;
+        let profile = ProfileFiles::from_lookup(variable, wishes.profile.as_deref())?.profile()?;
+        let settings = AwsSettings::read(variable, profile.as_ref())?;
+        let by_caller = |value: &Option<String>| {
+            let origin = "the caller".to_owned();
+            value.clone().map(|value| Said { value, origin })
+        };
+        Ok((
+            by_caller(&wishes.endpoint).or(settings.endpoint_url),
+            by_caller(&wishes.region).or(settings.region),
+        ))
     }
 
     fn source(&self) -> Result<Arc<dyn Credentials>> {

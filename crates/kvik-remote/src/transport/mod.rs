@@ -1,20 +1,28 @@
 //! How a request becomes a reply: a trait of one verb, and the client behind it.
 
+mod bypass;
 mod client;
+mod connecting;
 mod names;
+mod proxy;
 mod runtime;
 
+use std::error::Error;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use reqwest::dns::{Name, Resolve};
 use url::Url;
 
 use crate::failure::Failure;
 
 pub(crate) use client::{Client, ClientOptions};
+pub(crate) use connecting::note_tls;
+pub(crate) use proxy::Proxies;
 pub(crate) use runtime::{Runtime, runtime};
 
 /// Sends requests.
@@ -46,8 +54,17 @@ pub(crate) async fn body_within(body: &mut dyn Body, most: usize, time: Duration
     bytes
 }
 
+/// The addresses of a host, as the client finds them, without a port.
+pub(crate) async fn addresses_of(
+    host: &str,
+) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+    let name: Name = host.parse()?;
+    let names = names::Resolver(names::Names::shared());
+    Ok(names.resolve(name).await?.collect())
+}
+
 /// A GET. Redirects are not followed, and what comes is not decoded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,

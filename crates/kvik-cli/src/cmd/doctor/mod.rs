@@ -2,6 +2,7 @@
 
 mod findings;
 mod gpu;
+mod remote;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::cmd::stat::as_json;
 use crate::failure::Result;
 use crate::output::Report;
 use crate::style::HEADING;
+use crate::url::url_of;
 
 use findings::{Level, of_file, of_machine, of_route, of_settings, try_a_read};
 
@@ -24,28 +26,38 @@ use findings::{Level, of_file, of_machine, of_route, of_settings, try_a_read};
 /// Collects facts about the machine and its GPUs, and about PATH if there is one; reads a file in
 /// parallel and compares the bytes; then says what stands in the way and what to do about it. The
 /// CUDA driver is loaded and started for it, where there is one; cuFile's driver is not opened.
+///
+/// With a URL it walks the way to the object instead: what the URL means, whose keys are used, name,
+/// connection, TLS, a first request with its redirects, clocks, ranges, what tells versions apart; at last
+/// it opens the object. It asks for a few bytes. No secret is shown.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
-    /// A file or directory whose storage is looked at, too
+    /// A file or directory whose storage is looked at, too; or the URL of an object, with `://` in it
     path: Option<PathBuf>,
 }
 
 const AFTER: &str = "\
 Output:
   Findings are `ok`, `note` (works, could be better) or `problem` (something does not work).
-  Advice follows `->`.
+  Advice follows `->`. What comes behind a problem on the way to a URL is `skipped`.
 
 Exit codes:
   0 no problem (notes do not count), 2 a setting is unusable, 3 no such PATH, 5 a read gave
-  wrong bytes; `kvik --help` has the whole table.
+  wrong bytes; with a URL that of the problem, as reading it would end: 1 no connection, 3 no
+  such object, 4 refused, 7 no ranges; `kvik --help` has the whole table.
 
 Examples:
   kvik doctor
   kvik doctor /mnt/fast
+  kvik doctor https://example.org/data.bin
+  kvik doctor s3://bucket/data.bin
   kvik doctor --json | jq '.findings[] | select(.level != \"ok\")'";
 
 pub(crate) fn run(flags: &Flags) -> Result<Report> {
+    if let Some(url) = flags.path.as_deref().and_then(url_of) {
+        return Ok(remote::run(url));
+    }
     let probe = Probe::collect();
     let file = flags.path.as_ref().map(FileProbe::of).transpose()?;
     let config = Config::current();
@@ -162,11 +174,6 @@ fn verdict(
     devices: usize,
     (problems, notes): (usize, usize),
 ) -> String {
-    let count = |number: usize, word: &str| match number {
-        0 => format!("no {word}s"),
-        1 => format!("1 {word}"),
-        _ => format!("{number} {word}s"),
-    };
     let counted = format!("{}, {}", count(problems, "problem"), count(notes, "note"));
     match (route, config.num_threads()) {
         (Ok(_), Ok(threads)) if problems == 0 => {
@@ -177,6 +184,14 @@ fn verdict(
             format!("kvik works here, with up to {threads} threads{devices}; {counted}")
         }
         _ => format!("something stands in the way; {counted}"),
+    }
+}
+
+fn count(number: usize, word: &str) -> String {
+    match number {
+        0 => format!("no {word}s"),
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
     }
 }
 

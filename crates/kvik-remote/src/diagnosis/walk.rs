@@ -1,0 +1,180 @@
+//! The walk: one step after the other, until one fails or the time is over.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kvik_core::ErrorKind;
+use url::Url;
+
+use super::link::{self, Server};
+use super::watch::{Log, Watched};
+use super::{Seen, Stage, Step, advice, clock, credentials, http, range, tls};
+use crate::credentials::Said;
+use crate::location::{Found, Kind, Location};
+use crate::origin::{Asker, Origin};
+
+/// What is walked.
+pub(crate) struct Way {
+    pub(crate) location: Location,
+    pub(crate) origin: Origin,
+    /// Whether the caller's headers say who asks.
+    pub(crate) authorized: bool,
+    pub(crate) endpoint: Option<Said>,
+    pub(crate) region: Option<Said>,
+    /// The longest object that is kept whole.
+    pub(crate) whole: u64,
+    /// When it is to be over, and how long that was.
+    pub(crate) end: Instant,
+    pub(crate) limit: Duration,
+}
+
+impl Way {
+    /// Whether a user of the URL or a header says who asks.
+    pub(super) fn has_user(&self) -> bool {
+        let of_url = match self.location.found() {
+            Found::Web(url) | Found::File(url) => url.user_info().is_some(),
+            Found::Object(_) => false,
+        };
+        self.authorized || of_url
+    }
+
+    fn address(&self) -> String {
+        match &self.origin.asker {
+            Asker::Store(store) => store.address(),
+            _ => self.location.to_string(),
+        }
+    }
+}
+
+/// Takes the steps from `credentials` on, up to the last before a handle is opened.
+pub(crate) async fn walk(way: &Way) -> Vec<Step> {
+    let mut steps = Vec::new();
+    // How far it came is in the steps.
+    let _ = until_failure(way, &mut steps).await;
+    let last = steps.last().map(|step| step.stage);
+    let is_secure = way.address().starts_with("https:");
+    let rest = ORDER
+        .iter()
+        .skip_while(|stage| Some(**stage) != last)
+        .skip(1);
+    let taken = rest.filter(|stage| is_secure || **stage != Stage::Tls);
+    let failed = steps.iter().any(Step::has_failed);
+    if failed {
+        let rest: Vec<Step> = taken.map(|stage| Step::not_reached(*stage)).collect();
+        steps.extend(rest);
+    }
+    steps
+}
+
+async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
+    let limit = way.origin.client.connect_timeout;
+    let found = within(way, Stage::Credentials, credentials::examine(way)).await;
+    take(steps, found)?;
+    let server = Url::parse(&way.address()).ok();
+    let Some(server) = server.as_ref().and_then(Server::of) else {
+        let what = "the host of the URL is none to the HTTP client";
+        take::<()>(
+            steps,
+            Err(Step::failed(
+                Stage::Dns,
+                ErrorKind::Misuse,
+                what,
+                advice::OF_URL,
+            )),
+        );
+        return None;
+    };
+    let found = within(way, Stage::Dns, link::resolve(&server, limit)).await;
+    let addresses = take(steps, found)?;
+    let found = within(way, Stage::Tcp, link::connect(&server, &addresses, limit)).await;
+    let stream = take(steps, found)?;
+    if server.is_secure {
+        let shaken = tls::examine(&server, stream, &way.origin.client.trust, limit);
+        let found = within(way, Stage::Tls, shaken).await;
+        take(steps, found)?;
+    }
+    if way.location.kind() == Kind::WebHdfs {
+        // It has a protocol of its own, of which opening tells.
+        return Some(());
+    }
+    ask(way, steps).await
+}
+
+async fn ask(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
+    let log = Log::default();
+    let shared = way.origin.shared_over(|transport| {
+        let log = log.clone();
+        Arc::new(Watched { transport, log })
+    });
+    if let Err(failure) = shared {
+        let step = Step::of_failure(Stage::Http, &failure, advice::of_kind(failure.kind));
+        return take(steps, Err(step));
+    }
+    let asked = within(way, Stage::Http, async {
+        Ok((http::examine(way, &log).await, ()))
+    })
+    .await;
+    let asked = match asked {
+        Ok((asked, ())) => asked,
+        Err(step) => return take(steps, Err(step)),
+    };
+    steps.push(asked.step);
+    if let Some(head) = &asked.head {
+        let signs = matches!(&way.origin.asker, Asker::Store(store) if store.is_signed());
+        steps.push(clock::examine(head, signs));
+    }
+    let judged = within(way, Stage::Range, range::examine(way, asked.answer?)).await;
+    let validator = take(steps, judged)?;
+    steps.push(range::validator(&validator));
+    Some(())
+}
+
+/// Keeps the step, and goes on with what it found.
+fn take<T>(steps: &mut Vec<Step>, seen: Seen<T>) -> Option<T> {
+    match seen {
+        Ok((step, found)) => {
+            steps.push(step);
+            Some(found)
+        }
+        Err(step) => {
+            steps.push(step);
+            None
+        }
+    }
+}
+
+/// What `work` finds, unless the time for all of it is over.
+async fn within<S, T>(
+    way: &Way,
+    stage: Stage,
+    work: impl Future<Output = Result<(S, T), Step>>,
+) -> Result<(S, T), Step> {
+    let end = tokio::time::Instant::from_std(way.end);
+    tokio::time::timeout_at(end, work)
+        .await
+        .unwrap_or_else(|_| {
+            let what = format!(
+                "not done within the {} s for all steps",
+                way.limit.as_secs_f64()
+            );
+            Err(Step::failed(
+                stage,
+                ErrorKind::TimedOut,
+                what,
+                advice::OF_SILENCE,
+            ))
+        })
+}
+
+const ORDER: [Stage; 9] = [
+    Stage::Credentials,
+    Stage::Dns,
+    Stage::Tcp,
+    Stage::Tls,
+    Stage::Http,
+    Stage::Clock,
+    Stage::Range,
+    Stage::Validator,
+    Stage::Open,
+];
