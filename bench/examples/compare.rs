@@ -79,6 +79,7 @@ fn measure(flags: &Flags) -> Result<String, Box<dyn std::error::Error>> {
         libraries: flags.libraries.clone(),
         packages: None,
         fio: flags.fio.clone(),
+        ..Peers::default()
     };
     // So that Ctrl-C removes the files, too.
     let stop = Arc::new(AtomicBool::new(false));

@@ -14,6 +14,7 @@ use crate::memory::Pages;
 use crate::options::Options;
 use crate::ours::{self, Ours, Wish};
 use crate::race::Scene;
+use crate::remote::{RemoteKind, Site};
 use crate::report::Wanted;
 use crate::rivals::{Against, Job, Opponents};
 use crate::scenes::{
@@ -62,6 +63,8 @@ pub(crate) enum Kind {
     List { size: usize, past_the_cache: bool },
     /// To or from memory of a device.
     Device(DeviceKind),
+    /// An object of a server.
+    Remote(RemoteKind),
 }
 
 impl Kind {
@@ -73,6 +76,8 @@ impl Kind {
             Self::List { past_the_cache, .. } => !past_the_cache,
             Self::Write { .. } => false,
             Self::Device(kind) => kind.is_hot(),
+            // Whatever the server has to do is done before.
+            Self::Remote(_) => true,
         }
     }
 
@@ -80,6 +85,7 @@ impl Kind {
         match self {
             Self::Small { .. } | Self::List { .. } => true,
             Self::Device(kind) => kind.counts_operations(),
+            Self::Remote(kind) => kind.counts_operations(),
             Self::Read { .. } | Self::Fresh | Self::Write { .. } => false,
         }
     }
@@ -96,6 +102,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) opponents: Option<&'a Opponents>,
     /// The device, where the suite has one.
     pub(crate) rig: Option<&'a mut Rig>,
+    /// The server, where the suite has one.
+    pub(crate) site: Option<&'a Site>,
 }
 
 impl<'a> Stage<'a> {
@@ -105,6 +113,10 @@ impl<'a> Stage<'a> {
         entry: &Entry,
         notes: &mut Vec<String>,
     ) -> Outcome<Box<dyn Scene + 'a>> {
+        if let Kind::Remote(kind) = &entry.kind {
+            let site = self.site.ok_or_else(no_server)?;
+            return kind.scene(&entry.name, self.data, self.pages, site, notes);
+        }
         let (data, opponents) = (self.data, self.opponents);
         let len = data.len;
         let written = self.folder.map(|folder| folder.path().join(WRITTEN));
@@ -125,6 +137,7 @@ impl<'a> Stage<'a> {
                 Some(rig) => kind.job(data, rig),
                 None => return Err(no_device()),
             },
+            Kind::Remote(_) => return Err(no_server()),
         };
         let scene = self.own(entry)?;
         let (Some(opponents), Some(seed)) = (opponents, data.seed) else {
@@ -211,6 +224,7 @@ impl<'a> Stage<'a> {
                 Some(rig) => kind.scene(name, data, rig)?,
                 None => return Err(no_device()),
             },
+            Kind::Remote(_) => return Err(no_server()),
         })
     }
 }
@@ -230,6 +244,10 @@ fn each_engine(
         }
     }
     Ok(all)
+}
+
+fn no_server() -> Trouble {
+    Trouble::Unfit("this suite has no server".into())
 }
 
 fn no_device() -> Trouble {

@@ -18,6 +18,8 @@ pub(crate) enum Role {
     Kvikio,
     /// The disk tester fio: a second limit, by somebody else's hand.
     Fio,
+    /// obstore, Python's door to object_store, in a process of its own.
+    Obstore,
 }
 
 impl fmt::Display for Role {
@@ -28,6 +30,7 @@ impl fmt::Display for Role {
             Self::Part => "part",
             Self::Kvikio => "kvikio",
             Self::Fio => "fio",
+            Self::Obstore => "obstore",
         })
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    fn rate(&self, unit: Unit) -> f64 {
+    pub(crate) fn rate(&self, unit: Unit) -> f64 {
         // A clock that did not move would make the rate infinite, which neither JSON nor a reader can use.
         let seconds = self.seconds.max(1e-9);
         match unit {

@@ -5,13 +5,14 @@
 //! compared. Bytes are compared, too: a wrong one is an error, never a slow case.
 //!
 //! ```text
-//! default_suite, file_suite, gpu_suite, compare_suite -> session -> race -> scenes -> kvik, a loop, or a rival
+//! default_suite, file_suite, gpu_suite, compare_suite, remote_suite -> session -> race -> scenes -> kvik, a loop, or a rival
 //!                                                           \-> figures -> report -> table, JSON
 //! ```
 //!
 //! The command `kvik bench` is made of this. Start with [`default_suite`] and [`Options`]; a [`Report`] prints as a table
 //! and serializes as JSON. [`compare_suite`] lets KvikIO and fio take part, where somebody has installed them, as
-//! `cargo xtask bench file --against-kvikio` does.
+//! `cargo xtask bench file --against-kvikio` does; [`remote_suite`] does the same for objects of a server, and
+//! [`remote_reading`] measures one object wherever it is.
 //!
 //! # Example: one case, and whether it is near its limit
 //!
@@ -51,6 +52,7 @@ mod options;
 mod ours;
 mod pattern;
 mod race;
+mod remote;
 mod report;
 mod rivals;
 mod scenes;
@@ -66,6 +68,9 @@ pub use compare::compare_suite;
 pub use gpu::gpu_suite;
 pub use machine::Machine;
 pub use options::{Options, Progress};
+pub use remote::{
+    Reading, ReadingFigure, ReadingOptions, remote_reading, remote_suite, with_served_file,
+};
 pub use report::{Aim, Beside, Case, NotRun, Report};
 pub use rivals::Peers;
 pub use suite::{default_suite, file_suite};

@@ -85,12 +85,30 @@ impl Others {
     pub(crate) fn share(&self, helpers: f64) -> Option<f64> {
         let now = Self::watch(helpers);
         let ((busy, all), (busy_before, all_before)) = (now.machine?, self.machine?);
-        // SAFETY: sysconf only answers a question.
-        let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
-        let own = (now.own - self.own) * ticks_per_second;
+        let own = (now.own - self.own) * ticks_per_second();
         let share = (busy - busy_before - own) / (all - all_before);
         share.is_finite().then(|| share.clamp(0.0, 1.0))
     }
+}
+
+fn ticks_per_second() -> f64 {
+    // SAFETY: sysconf only answers a question.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) as f64 }
+}
+
+/// User and system seconds of a process that runs; `None` if the kernel does not tell.
+pub(crate) fn cpu_seconds_of_process(id: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    Some(ticks_of_process(&stat)? / ticks_per_second())
+}
+
+/// Of /proc/PID/stat. The second field is a name in parentheses, in which anything may stand.
+fn ticks_of_process(stat: &str) -> Option<f64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some(user + system)
 }
 
 /// Busy and all clock ticks of the first line of /proc/stat. Waiting for a disk is idleness; time stolen by the host is not.
@@ -215,6 +233,9 @@ mod tests {
         let stat = "cpu  10 1 20 300 4 5 6 7 3 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
         assert_eq!(ticks(stat), Some((49.0, 353.0)));
         assert_eq!(ticks("intr 5"), None);
+        let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 1 2 3 4 250 50 0 0 20 0 1 0";
+        assert_eq!(ticks_of_process(stat), Some(300.0));
+        assert!(cpu_seconds_of_process(std::process::id()).is_some());
         let share = Others::watch(0.0).share(0.0);
         assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)));
     }

@@ -14,6 +14,7 @@ use crate::memory::Pages;
 use crate::options::{Options, Progress};
 use crate::ours;
 use crate::race;
+use crate::remote::Site;
 use crate::report::{Case, NotRun, Report};
 use crate::rivals::{Opponents, Peers};
 use crate::trouble::{Doing, Outcome, Trouble};
@@ -34,6 +35,8 @@ pub(crate) struct Session<'a> {
     opponents: Option<Opponents>,
     /// The device and what belongs to it, in the suite that has one.
     pub(crate) rig: Option<Rig>,
+    /// The server and its guests, in the suite that has them.
+    site: Option<Site>,
     others: Others,
 }
 
@@ -121,6 +124,7 @@ impl<'a> Session<'a> {
             report,
             opponents,
             rig,
+            site: None,
             others: Others::watch(helpers),
         })
     }
@@ -137,6 +141,16 @@ impl<'a> Session<'a> {
             let len = self.data.len;
             let notes = rig.add_file_in_memory(self.options, len, self.progress, self.stop)?;
             self.report.notes.extend(notes);
+        }
+        Ok(())
+    }
+
+    /// Lets a server have the data, for the cases that read it from there.
+    pub(crate) fn serve(&mut self, peers: &Peers) -> Outcome<()> {
+        if let Some(folder) = &self.folder {
+            let site = Site::open(peers, folder.path(), &self.data.path, self.data.len)?;
+            self.report.notes.extend(site.notes());
+            self.site = Some(site);
         }
         Ok(())
     }
@@ -185,14 +199,16 @@ impl<'a> Session<'a> {
 
     /// Removes the files and hands out the report.
     pub(crate) fn end(mut self) -> Outcome<Report> {
-        let helpers = self.opponents.as_ref().map_or(0.0, Opponents::cpu_seconds);
+        let helpers = self.opponents.as_ref().map_or(0.0, Opponents::cpu_seconds)
+            + self.site.as_ref().map_or(0.0, Site::cpu_seconds);
         let others = self.others.share(helpers);
         self.report.machine.others = others;
         self.report.machine.load_at_the_end = machine::load();
         let note = worth(&self.report.cases, others);
         self.report.notes.extend(note);
-        // The worker writes nothing any more before its folder goes.
+        // Workers and server write nothing any more before their folder goes.
         drop(self.opponents);
+        drop(self.site);
         if let Some(folder) = self.rig.and_then(Rig::into_folder) {
             folder.remove()?;
         }
@@ -214,6 +230,7 @@ impl<'a> Session<'a> {
             threads: self.threads,
             opponents: self.opponents.as_ref(),
             rig: self.rig.as_mut(),
+            site: self.site.as_ref(),
         };
         let mut scene = stage.scene(entry, &mut self.report.notes)?;
         let unit = if entry.kind.counts_operations() {

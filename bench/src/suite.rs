@@ -98,13 +98,8 @@ pub(crate) fn run_with(
     let threads = crate::ours::threads(options)?;
     let entries = entries(options, threads);
     let thresholds = gpu.is_none() && options.cases.iter().any(|name| name == thresholds::NAME);
-    if !thresholds && !entries.iter().any(|entry| options.wants(&entry.name)) {
-        let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        let asked = options.cases.join(", ");
-        return Err(Trouble::Misuse(format!(
-            "no case is called {asked}; there are {}",
-            names.join(", ")
-        )));
+    if !thresholds {
+        some_are_wanted(options, &entries)?;
     }
     let mut session = Session::begin(options, peers, gpu, progress, stop)?;
     session.add_file_in_memory(&entries)?;
@@ -113,6 +108,33 @@ pub(crate) fn run_with(
         session.report.thresholds = thresholds::measure(&session)?;
     }
     session.end()
+}
+
+/// The same with a server, from which the data is read.
+pub(crate) fn run_remote(
+    options: &Options,
+    peers: &Peers,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &AtomicBool,
+    entries: &[Entry],
+) -> Outcome<Report> {
+    some_are_wanted(options, entries)?;
+    let mut session = Session::begin(options, None, None, progress, stop)?;
+    session.serve(peers)?;
+    session.run(entries)?;
+    session.end()
+}
+
+fn some_are_wanted(options: &Options, entries: &[Entry]) -> Outcome<()> {
+    if entries.iter().any(|entry| options.wants(&entry.name)) {
+        return Ok(());
+    }
+    let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let asked = options.cases.join(", ");
+    Err(Trouble::Misuse(format!(
+        "no case is called {asked}; there are {}",
+        names.join(", ")
+    )))
 }
 
 fn default_entries(_: &Options, threads: usize) -> Vec<Entry> {

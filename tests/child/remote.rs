@@ -1,6 +1,6 @@
 //! Reading remote objects, in this process and in a child of it.
 
-use kvik::{ReadAtExt, RemoteHandle};
+use kvik::{Config, ErrorKind, ReadAtExt, RemoteHandle};
 use kvik_tests::os::forked;
 use kvik_tests::pattern::{assert_same, pattern};
 
@@ -8,6 +8,29 @@ use kvik_tests::pattern::{assert_same, pattern};
 pub(crate) fn read(args: &[String]) {
     let object = RemoteHandle::open(&args[0]).unwrap();
     println!("{} bytes", object.read_to_end(0).unwrap().len());
+}
+
+/// `remote-by-default URL`: whatever the environment says.
+pub(crate) fn by_default(args: &[String]) {
+    let options = RemoteHandle::builder().config(&Config::default());
+    match options.open(&args[0]) {
+        Ok(object) => println!("{} bytes", object.len()),
+        Err(error) => println!("{}: {error}", error.kind()),
+    }
+}
+
+/// `remote-tried URL`: what came of it.
+pub(crate) fn tried(args: &[String]) {
+    match RemoteHandle::builder().max_attempts(1).open(&args[0]) {
+        Ok(object) => println!("{} bytes", object.read_to_end(0).unwrap().len()),
+        Err(error) => println!("{}: {error}", error.kind()),
+    }
+}
+
+/// `remote-open URL`
+pub(crate) fn open(args: &[String]) {
+    let object = RemoteHandle::open(&args[0]).unwrap();
+    println!("{}, {} bytes", object.kind(), object.len());
 }
 
 /// `remote-forked URL`
@@ -27,6 +50,28 @@ pub(crate) fn forks(args: &[String]) {
     })
     .succeeded();
     check(&object);
+}
+
+/// `remote-opening-forked URL`, of a server that never answers
+pub(crate) fn opening_forks(args: &[String]) {
+    let opening = RemoteHandle::submit_open(&args[0]);
+    forked(|| {
+        let error = opening.wait().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Forked, "{error}");
+        assert!(opening.is_done());
+        opening.cancel();
+    })
+    .succeeded();
+    assert!(!opening.is_done());
+    opening.cancel();
+    let error = opening.wait().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+}
+
+/// `command ARGUMENTS`: what the command `kvik` does with them.
+pub(crate) fn command(args: &[String]) {
+    let code = kvik_cli::run(["kvik".to_owned()].iter().chain(args));
+    assert_eq!(code, std::process::ExitCode::SUCCESS);
 }
 
 /// `remote-facts URL`

@@ -72,6 +72,14 @@ fn remote_objects_pass() {
 }
 
 #[test]
+fn files_of_hdfs_pass() {
+    let door = Remote::of_hdfs().to_device(need::gpu());
+    short_exam(&door, 60);
+    drop(door);
+    assert_eq!(kvik::pinned_memory().lent, 0);
+}
+
+#[test]
 fn files_pass_for_managed_memory() {
     sit(Path::new("/dev/shm"), |files| {
         files

@@ -43,6 +43,28 @@ pub(crate) fn get(address: &str, target: &str, fields: &[&str]) -> Reply {
     reply(said)
 }
 
+/// `PUT` of a body, or another method that has one.
+#[track_caller]
+pub(crate) fn send(method: &str, address: &str, target: &str, body: &[u8]) -> Reply {
+    let length = format!("Content-Length: {}", body.len());
+    // Data nodes take bytes as such and nothing else.
+    let fields = [&length, "Content-Type: application/octet-stream"];
+    let head = request(address, target, &fields).replacen("GET", method, 1);
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    socket.write_all(head.as_bytes()).unwrap();
+    socket.write_all(body).unwrap();
+    let mut said = Vec::new();
+    socket.read_to_end(&mut said).unwrap();
+    if said.starts_with(b"HTTP/1.1 100 ") {
+        let end = said.windows(4).position(|end| end == b"\r\n\r\n");
+        said.drain(..end.expect("a head with its end") + 4);
+    }
+    reply(said)
+}
+
 pub(crate) fn request(host: &str, target: &str, fields: &[&str]) -> String {
     let mut text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
     for field in fields {

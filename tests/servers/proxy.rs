@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
+use kvik::{ReadAtExt, RemoteHandle};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
 use kvik_tests::server::Fixture;
@@ -18,6 +19,23 @@ fn the_proxy_passes_requests_on_and_leaves_its_name() {
     assert_same(&reply.body, &Fixture::named("medium").part(7..100));
     let via = reply.field("Via");
     assert!(via.contains("tinyproxy"), "{via}");
+}
+
+#[test]
+fn objects_are_read_through_the_proxy_with_tls_and_without() {
+    let proxy = need::server("proxy");
+    let by_proxy = RemoteHandle::builder().proxy(&format!("http://{}", proxy.address()));
+    let fixture = Fixture::named("medium");
+    for name in ["http", "https"] {
+        let server = need::server(name);
+        let options = match name {
+            "https" => by_proxy.clone().ca_bundle(server.fact("ca")),
+            _ => by_proxy.clone(),
+        };
+        let url = format!("{}{}", server.url(), fixture.encoded());
+        let object = options.open(&url).unwrap();
+        assert_same(&object.read_to_end(0).unwrap(), &fixture.bytes());
+    }
 }
 
 #[test]

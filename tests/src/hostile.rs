@@ -186,13 +186,13 @@ impl Shared {
     fn serve_numbered(&self, number: u64, socket: TcpStream) -> io::Result<()> {
         let kept = socket.try_clone()?;
         self.sockets.lock().unwrap().insert(number, kept);
-        let outcome = self.serve(socket);
+        let outcome = self.serve(number, socket);
         // Only with the last descriptor does a connection end.
         self.sockets.lock().unwrap().remove(&number);
         outcome
     }
 
-    fn serve(&self, socket: TcpStream) -> io::Result<()> {
+    fn serve(&self, connection: u64, socket: TcpStream) -> io::Result<()> {
         socket.set_nodelay(true)?;
         let watched = socket.try_clone()?;
         let mut stream: Box<dyn Stream> = match &self.wrap {
@@ -203,6 +203,7 @@ impl Shared {
             let mut all = self.asked.lock().unwrap();
             let asked = Asked {
                 number: all.len(),
+                connection,
                 path,
                 headers,
             };

@@ -4,7 +4,7 @@
 //! it/ servers/ stress/   the tests               child/    a process for the tests whose subject is a process
 //!        |                                         |
 //! conformance -> model          engine, pattern, os          faults -> shim/faults.c
-//! hostile: a server that does what it is told
+//! hostile: a server that does what it is told; hdfs: a cluster of such
 //! mounts, server -> need                              fake -> fakes/cuda: libraries of a machine with a GPU
 //! ```
 //! A test that was asked for and cannot run fails, and says what it needs (`need`).
@@ -21,6 +21,7 @@ pub mod engine;
 pub mod fake;
 pub mod faults;
 pub mod gpu;
+pub mod hdfs;
 pub mod hostile;
 pub mod mounts;
 pub mod need;

@@ -1,4 +1,5 @@
-//! `cargo xtask bench file --against-kvikio`: installs the released KvikIO and fio, and lets them run in turn with kvik.
+//! `cargo xtask bench file --against-kvikio` and `cargo xtask bench remote --against-kvikio --against-obstore`: installs the
+//! others, and lets them run in turn with kvik.
 //!
 //! Nothing of the vendor's is in the repository. The wheels go into a virtual environment under the target folder, from
 //! whichever package index this machine's pip uses; a second run finds them there.
@@ -8,15 +9,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{self, Done, cargo};
+use crate::servers;
 use crate::setup;
 use crate::workspace::{self, Graph};
 
-/// The flag that asks for all this, and is no flag of the benchmark's.
-pub(crate) const FLAG: &str = "--against-kvikio";
+/// The flags that ask for all this, and are no flags of the benchmarks'.
+const KVIKIO: &str = "--against-kvikio";
+const OBSTORE: &str = "--against-obstore";
+
+/// Whether others are to take part.
+pub(crate) fn is_wanted(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| is_ours(word))
+}
+
+fn is_ours(word: &str) -> bool {
+    word == KVIKIO || word == OBSTORE
+}
 
 /// What the comparison needs of KvikIO. Without their dependencies, which include two gigabytes of CUDA libraries for the
 /// device that is not measured here.
-const WHEELS: [&str; 7] = [
+const WHEELS: [&str; 8] = [
     "kvikio-cu13==26.10.*",
     "libkvikio-cu13==26.10.*",
     "nvidia-cufile",
@@ -24,38 +36,75 @@ const WHEELS: [&str; 7] = [
     "cuda-pathfinder",
     "packaging",
     "numpy==2.*",
+    "obstore==0.12.*",
 ];
 const STUB: &str = "bench/compare/stub_cuda.c";
 
 pub(crate) fn run(arguments: &[String]) -> Done {
-    let rest = rest(arguments)?;
+    let (suite, rest) = suite(arguments)?;
     let folder = Graph::load()?.target_directory.join("against-kvikio");
     fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let python = python(&folder)?;
-    let mut command = cargo([
-        "run",
-        "--release",
-        "--locked",
-        "--package=kvik-bench",
-        "--example=compare",
-        "--",
-    ]);
-    command.arg("--python").arg(&python);
-    if let Some(libraries) = libraries(&folder, &python)? {
-        command.arg("--libraries").arg(libraries);
+    let mut command = cargo(["run", "--release", "--locked", "--package=kvik-bench"]);
+    command
+        .arg(format!("--example={}", suite.example()))
+        .arg("--");
+    if suite.has_kvikio() {
+        command.arg("--python").arg(&python);
+        if let Some(libraries) = libraries(&folder, &python)? {
+            command.arg("--libraries").arg(libraries);
+        }
     }
-    if fio()? {
-        command.args(["--fio", FIO]);
+    match suite {
+        Suite::File => {
+            if fio()? {
+                command.args(["--fio", FIO]);
+            }
+        }
+        Suite::Remote { obstore, .. } => {
+            if obstore {
+                command.arg("--obstore").arg(&python);
+            }
+            command.arg("--nginx").arg(servers::nginx()?);
+        }
     }
     process::run(command.args(rest))
 }
 
-/// What the benchmark itself is told: all but the word `file`, which the only suite of this kind needs not, and the flag.
-fn rest(arguments: &[String]) -> Done<Vec<&String>> {
-    let rest: Vec<_> = arguments.iter().filter(|word| *word != FLAG).collect();
+/// What is measured, and who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Suite {
+    File,
+    Remote { kvikio: bool, obstore: bool },
+}
+
+impl Suite {
+    /// The program of kvik-bench that measures it.
+    fn example(self) -> &'static str {
+        match self {
+            Self::File => "compare",
+            Self::Remote { .. } => "remote",
+        }
+    }
+
+    fn has_kvikio(self) -> bool {
+        matches!(self, Self::File | Self::Remote { kvikio: true, .. })
+    }
+}
+
+/// The suite, and what the benchmark itself is told: all but its name and the flags that are ours.
+fn suite(arguments: &[String]) -> Done<(Suite, Vec<&String>)> {
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    let rest: Vec<_> = arguments.iter().filter(|word| !is_ours(word)).collect();
+    let (kvikio, obstore) = (has(KVIKIO), has(OBSTORE));
     match rest.split_first() {
-        Some((suite, rest)) if *suite == "file" => Ok(rest.to_vec()),
-        _ => Err(format!("write `cargo xtask bench file {FLAG}`")),
+        Some((suite, rest)) if *suite == "file" && !obstore => Ok((Suite::File, rest.to_vec())),
+        Some((suite, rest)) if *suite == "remote" => {
+            Ok((Suite::Remote { kvikio, obstore }, rest.to_vec()))
+        }
+        _ => Err(format!(
+            "write `cargo xtask bench file {KVIKIO}` or `cargo xtask bench remote {KVIKIO} {OBSTORE}`"
+        )),
     }
 }
 
@@ -157,9 +206,37 @@ mod tests {
             "file --case cold --against-kvikio",
         ] {
             let arguments = words(text);
-            let rest = rest(&arguments).expect("well formed");
+            let (suite, rest) = suite(&arguments).expect("well formed");
+            assert_eq!((suite, suite.example()), (Suite::File, "compare"));
             assert_eq!(rest, ["--case", "cold"], "{text}");
         }
-        assert!(rest(&words("--against-kvikio")).is_err());
+        for text in [
+            "--against-kvikio",
+            "file --against-obstore",
+            "gpu --against-kvikio",
+        ] {
+            assert!(suite(&words(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn remote_reads_are_measured_beside_whom_the_flags_name() {
+        for (text, kvikio, obstore) in [
+            ("remote --against-kvikio --case tls", true, false),
+            ("remote --case tls --against-obstore", false, true),
+            (
+                "--against-obstore remote --against-kvikio --case tls",
+                true,
+                true,
+            ),
+        ] {
+            let arguments = words(text);
+            assert!(is_wanted(&arguments));
+            let (suite, rest) = suite(&arguments).expect("well formed");
+            assert_eq!(suite, Suite::Remote { kvikio, obstore }, "{text}");
+            assert_eq!((suite.has_kvikio(), suite.example()), (kvikio, "remote"));
+            assert_eq!(rest, ["--case", "tls"], "{text}");
+        }
+        assert!(!is_wanted(&words("remote --case tls")));
     }
 }

@@ -1,10 +1,10 @@
-//! The benches: `kvik bench` from a release build, or the comparison with KvikIO.
+//! The benches: `kvik bench` from a release build, or the comparisons with KvikIO and others.
 
 use crate::against;
 use crate::process::{self, Done, cargo};
 
 pub(crate) fn run(arguments: &[String]) -> Done {
-    if arguments.iter().any(|word| word == against::FLAG) {
+    if against::is_wanted(arguments) {
         return against::run(arguments);
     }
     let mut command = cargo([

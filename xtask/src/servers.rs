@@ -22,6 +22,7 @@ mod s3;
 mod state;
 mod tls;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::group::Group;
@@ -49,6 +50,14 @@ pub(crate) fn lacking() -> Done<Option<String>> {
 pub(crate) enum Up {
     Started,
     Before,
+}
+
+/// The program nginx, fetched where it is missing, for a benchmark that starts it by itself.
+pub(crate) fn nginx() -> Done<PathBuf> {
+    let place = Place::find()?;
+    let _lock = place.lock()?;
+    fetch::run(&place)?;
+    Ok(fetch::nginx(&place.fetched()))
 }
 
 /// Starts all servers, unless all of them answer already. After a failure none is left.

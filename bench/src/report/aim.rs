@@ -20,6 +20,8 @@ pub(crate) enum Wanted {
     EvenWith(Role),
     /// Our CPU seconds are at most so many times the limit's.
     CpuOfTheLimit(f64),
+    /// Our CPU seconds are at most so many times those of the fastest of them.
+    CpuOfTheBest(Role, f64),
 }
 
 /// A wish and what came of it.
@@ -80,6 +82,15 @@ impl Wanted {
                 spread: None,
                 reached: case.cpu_ratio <= most,
             },
+            Self::CpuOfTheBest(role, most) => {
+                let best = case.best(role)?;
+                Aim {
+                    what: format!("at most {most} of the CPU seconds of {}", best.name),
+                    got: best.cpu_ratio,
+                    spread: None,
+                    reached: best.cpu_ratio <= most,
+                }
+            }
         })
     }
 }
@@ -111,6 +122,7 @@ mod tests {
         check(Wanted::OfTheSlowest(Role::Kvikio, 1.5), 2.0, true);
         check(Wanted::EvenWith(Role::Kvikio), 1.25, true);
         check(Wanted::CpuOfTheLimit(1.1), 1.0, true);
+        check(Wanted::CpuOfTheBest(Role::Kvikio, 0.8), 1.0, false);
     }
 
     #[test]
@@ -128,6 +140,7 @@ mod tests {
         let case = case(&[(Role::Loop, "loop", 1.0)]).expect("finite");
         let wanted = [
             Wanted::OfTheBest(Role::Fio, 0.9),
+            Wanted::CpuOfTheBest(Role::Fio, 0.9),
             Wanted::OfTheLoop("fresh", 2.0),
             Wanted::OfTheLimit(0.9),
         ];

@@ -52,7 +52,8 @@ pub struct Case {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Beside {
-    /// Who it is: `loop`, `part` (a part of the way alone), `kvik` (held to one engine), `kvikio` or `fio`.
+    /// Who it is: `loop`, `part` (a part of the way alone), `kvik` (held to one engine or call), `kvikio`, `obstore` or
+    /// `fio`.
     pub who: String,
     /// What it does, as in [`Case::limit_name`].
     pub name: String,
@@ -64,6 +65,8 @@ pub struct Beside {
     pub ratio: f64,
     /// The least and the greatest of those ratios.
     pub spread: (f64, f64),
+    /// Our CPU seconds by its CPU seconds, taken in each round; the median.
+    pub cpu_ratio: f64,
 }
 
 impl Case {
@@ -146,6 +149,7 @@ impl Case {
                 each.ratio,
                 each.spread.0,
                 each.spread.1,
+                each.cpu_ratio,
             ]
         });
         own.into_iter().chain(others).all(f64::is_finite)
@@ -170,6 +174,7 @@ impl Beside {
             cpu_s_per_gb: standing.cpu_s_per_gb,
             ratio: standing.ratio,
             spread: standing.spread,
+            cpu_ratio: standing.cpu_ratio,
         }
     }
 }

@@ -130,6 +130,7 @@ impl Report {
             "CPU s/GB",
             "kvik by it",
             "(min-max)",
+            "CPU by its",
         ]);
         for case in &self.cases {
             for rival in &case.rivals {
@@ -140,6 +141,7 @@ impl Report {
                     format!("{:.2}", rival.cpu_s_per_gb),
                     format!("{:.2}", rival.ratio),
                     spread(rival.spread),
+                    format!("{:.2}", rival.cpu_ratio),
                 ]);
             }
         }

@@ -1,4 +1,4 @@
-//! Other programs that are measured in turn with us: KvikIO, held by a Python worker, and fio.
+//! Other programs that are measured in turn with us: KvikIO and obstore, held by Python workers, and fio.
 
 mod fio;
 mod kvikio;
@@ -26,6 +26,10 @@ pub struct Peers {
     pub libraries: Option<PathBuf>,
     /// The disk tester fio. `None`: it does not take part.
     pub fio: Option<PathBuf>,
+    /// A Python interpreter that can import `obstore` and `numpy`. `None`: obstore does not take part.
+    pub obstore: Option<PathBuf>,
+    /// The web server nginx, from which the suite of remote objects reads.
+    pub nginx: Option<PathBuf>,
 }
 
 /// Who takes part in a case beside us and the loops.

@@ -1,4 +1,4 @@
-//! The Python process that holds KvikIO: started once, asked in lines of JSON, measured by its own clock.
+//! A Python process that holds another program: started once, asked in lines of JSON, measured by its own clock.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,6 +11,8 @@ use crate::rivals::Peers;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 pub(crate) struct Worker {
+    /// Whom it holds.
+    who: &'static str,
     child: Child,
     /// `None` once it was told to end.
     asks: Option<ChildStdin>,
@@ -19,7 +21,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts it with memory for `len` bytes: of the host at any place within a page, or of this device.
+    /// Starts one that holds KvikIO for files, with memory for `len` bytes: of the host at any place within a page, or of
+    /// this device.
     pub(super) fn start(
         python: &Path,
         peers: &Peers,
@@ -27,8 +30,31 @@ impl Worker {
         len: u64,
         device: Option<i32>,
     ) -> Outcome<Self> {
-        let script = folder.join("kvikio_worker.py");
-        std::fs::write(&script, SCRIPT).doing("write", &script)?;
+        let hello = json!({"do": "hello", "len": len, "device": device});
+        Self::begin(("KvikIO", FILES), python, peers, folder, &hello)
+    }
+
+    /// Starts one that holds `who` for remote objects; `hello` says which class of the script that is, and what it needs.
+    pub(crate) fn start_remote(
+        who: &'static str,
+        python: &Path,
+        peers: &Peers,
+        folder: &Path,
+        hello: &Value,
+    ) -> Outcome<Self> {
+        Self::begin((who, REMOTE), python, peers, folder, hello)
+    }
+
+    fn begin(
+        (who, script): (&'static str, &str),
+        python: &Path,
+        peers: &Peers,
+        folder: &Path,
+        hello: &Value,
+    ) -> Outcome<Self> {
+        let text = [COMMON, script, END].join("\n\n");
+        let script = folder.join(format!("{}_worker.py", who.to_lowercase()));
+        std::fs::write(&script, text).doing("write", &script)?;
         let mut command = Command::new(python);
         // Without -B it would leave a folder of compiled files beside the script; -I keeps it off what the user's Python has.
         command.arg("-I").arg("-B").arg(&script);
@@ -43,49 +69,52 @@ impl Worker {
             .spawn()
             .doing("start", python)?;
         let (Some(asks), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(ended());
+            return Err(ended(who));
         };
         let mut worker = Self {
+            who,
             child,
             asks: Some(asks),
             answers: BufReader::new(answers),
             about: String::new(),
         };
-        let about = worker.ask(&json!({"do": "hello", "len": len, "device": device}))?;
+        let about = worker.ask(hello)?;
         worker.about = about["about"].as_str().unwrap_or_default().to_owned();
         Ok(worker)
     }
 
     /// Versions, defaults and memory, in a sentence.
-    pub(super) fn about(&self) -> &str {
+    pub(crate) fn about(&self) -> &str {
         &self.about
     }
 
     /// One line out, one line back.
-    pub(super) fn ask(&mut self, what: &Value) -> Outcome<Value> {
-        let asks = self.asks.as_mut().ok_or_else(ended)?;
+    pub(crate) fn ask(&mut self, what: &Value) -> Outcome<Value> {
+        let who = self.who;
+        let asks = self.asks.as_mut().ok_or_else(|| ended(who))?;
         writeln!(asks, "{what}")
             .and_then(|()| asks.flush())
-            .map_err(|_| ended())?;
+            .map_err(|_| ended(who))?;
         let mut line = String::new();
         match self.answers.read_line(&mut line) {
-            Ok(1..) => answer(&line),
-            _ => Err(ended()),
+            Ok(1..) => answer(who, &line),
+            _ => Err(ended(who)),
         }
     }
 
     /// Something that it times itself.
-    pub(super) fn timed(&mut self, what: &Value) -> Outcome<Moved> {
+    pub(crate) fn timed(&mut self, what: &Value) -> Outcome<Moved> {
         let answer = self.ask(what)?;
-        moved(&answer).ok_or_else(|| Trouble::Unfit(format!("KvikIO's worker: {answer}")))
+        let who = self.who;
+        moved(&answer).ok_or_else(|| Trouble::Unfit(format!("the worker of {who}: {answer}")))
     }
 
     /// The position that an answer calls wrong.
-    pub(super) fn wrong(&mut self, what: &Value) -> Outcome<Option<u64>> {
+    pub(crate) fn wrong(&mut self, what: &Value) -> Outcome<Option<u64>> {
         Ok(self.ask(what)?["wrong"].as_u64())
     }
 
-    pub(super) fn cpu_seconds(&mut self) -> Outcome<f64> {
+    pub(crate) fn cpu_seconds(&mut self) -> Outcome<f64> {
         let answer = self.ask(&json!({"do": "cpu"}))?;
         Ok(answer["cpu_seconds"].as_f64().unwrap_or(0.0))
     }
@@ -107,11 +136,13 @@ impl Drop for Worker {
 }
 
 /// The object in a line; one with an `error` is the reason why something could not be done.
-fn answer(line: &str) -> Outcome<Value> {
-    let value: Value = serde_json::from_str(line)
-        .map_err(|_| Trouble::Unfit(format!("KvikIO's worker said {:?}", line.trim_end())))?;
+fn answer(who: &str, line: &str) -> Outcome<Value> {
+    let value: Value = serde_json::from_str(line).map_err(|_| {
+        let said = line.trim_end();
+        Trouble::Unfit(format!("the worker of {who} said {said:?}"))
+    })?;
     match value["error"].as_str() {
-        Some(error) => Err(Trouble::Unfit(format!("KvikIO's worker: {error}"))),
+        Some(error) => Err(Trouble::Unfit(format!("the worker of {who}: {error}"))),
         None => Ok(value),
     }
 }
@@ -127,11 +158,17 @@ fn moved(answer: &Value) -> Option<Moved> {
     })
 }
 
-fn ended() -> Trouble {
-    Trouble::Unfit("KvikIO's worker has ended; what it said is above".to_owned())
+fn ended(who: &str) -> Trouble {
+    Trouble::Unfit(format!(
+        "the worker of {who} has ended; what it said is above"
+    ))
 }
 
-const SCRIPT: &str = include_str!("../../compare/kvikio_worker.py");
+/// What a worker is put together of: what all of them need, what this one does, and its loop.
+const COMMON: &str = include_str!("../../compare/worker.py");
+const FILES: &str = include_str!("../../compare/files_worker.py");
+const REMOTE: &str = include_str!("../../compare/remote_worker.py");
+const END: &str = "main(answer)\n";
 
 #[cfg(test)]
 mod tests {
@@ -139,13 +176,13 @@ mod tests {
 
     #[test]
     fn answers_are_objects_and_errors_are_reasons() {
-        let value = answer("{\"wrong\": null}\n").expect("an object");
+        let value = answer("KvikIO", "{\"wrong\": null}\n").expect("an object");
         assert_eq!(value["wrong"].as_u64(), None);
         for line in ["{\"error\": \"no libcuda\"}", "Traceback", ""] {
-            let trouble = answer(line).expect_err("no answer");
+            let trouble = answer("KvikIO", line).expect_err("no answer");
             assert!(trouble.ends_only_the_case(), "{trouble}");
         }
-        let said = answer("{\"error\": \"no libcuda\"}").expect_err("an error");
+        let said = answer("KvikIO", "{\"error\": \"no libcuda\"}").expect_err("an error");
         assert!(said.to_string().contains("no libcuda"));
     }
 

@@ -73,10 +73,12 @@ impl Failure {
         self
     }
 
-    /// The same with a next step, where what does not exist looks like a URL.
+    /// The same with a next step, where a file that does not exist has a name that looks like a URL.
     #[must_use]
     pub(crate) fn mindful_of_urls(mut self) -> Self {
-        if self.exit == Exit::NotFound && self.hint.is_none() && names_url(&self.message) {
+        // No server speaks of error numbers of this system.
+        let missing = self.facts.get("os_error") == Some(&json!(libc::ENOENT));
+        if missing && self.hint.is_none() && names_url(&self.message) {
             self.hint = Some(URLS.to_owned());
         }
         self
@@ -153,7 +155,7 @@ fn hint_for(kind: ErrorKind) -> Option<&'static str> {
     }
 }
 
-const URLS: &str = "copies to URLs are planned; this version copies from them";
+const URLS: &str = "this was taken for the name of a file; `kvik copy`, `cat` and `stat` read URLs";
 
 /// Whether a word of the text begins with a scheme and `://`.
 fn names_url(text: &str) -> bool {
@@ -209,6 +211,10 @@ mod tests {
         assert_eq!(hint("https://host/data.bin").as_deref(), Some(URLS));
         assert_eq!(hint("./http:/data.bin"), None);
         assert_eq!(hint("://data.bin"), None);
+        let text = "open https://host/data.bin: the server answered 404 Not Found";
+        let served = Failure::new(Exit::NotFound, "NotFound", text);
+        let served = served.fact("os_error", None::<i32>).mindful_of_urls();
+        assert_eq!(served.hint_text(), None);
     }
 
     #[test]

@@ -159,6 +159,13 @@ impl Output {
         }
     }
 
+    /// Something worth knowing while the command goes on.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.remark(&format!("{NOTE}kvik:{NOTE:#} {text}\n"));
+        }
+    }
+
     /// Nothing is no write: the stream may be one that nobody reads and that another thread waits for.
     fn remark(&self, text: &str) {
         if !text.is_empty() {

@@ -1,6 +1,7 @@
 //! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere, nothing with `--quiet`.
 
 use std::io::{IsTerminal, Write};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,6 +14,8 @@ pub(crate) struct Progress {
     label: &'static str,
     total: u64,
     done: u64,
+    /// What was done before, in no time of this run.
+    before: u64,
     begun: Instant,
     view: View,
 }
@@ -39,9 +42,28 @@ impl Progress {
             label,
             total,
             done: 0,
+            before: 0,
             begun: Instant::now(),
             view,
         }
+    }
+
+    /// So many bytes were done before, by another run.
+    pub(crate) fn begin_at(&mut self, bytes: u64) {
+        (self.done, self.before) = (bytes, bytes);
+        if let View::Bar(bar) = &self.view {
+            bar.set_position(bytes);
+            bar.reset_eta();
+        }
+    }
+
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// So many bytes are done by now, if it is more than was told before.
+    pub(crate) fn reach(&mut self, bytes: u64) {
+        self.advance(bytes.saturating_sub(self.done));
     }
 
     pub(crate) fn advance(&mut self, bytes: u64) {
@@ -50,7 +72,8 @@ impl Progress {
             View::Bar(bar) => bar.inc(bytes),
             View::Lines { last } if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
-                let line = line(self.label, self.done, self.total, self.begun.elapsed());
+                let done = self.before..self.done;
+                let line = line(self.label, done, self.total, self.begun.elapsed());
                 // Progress that cannot be shown is no reason to stop the work.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
@@ -136,16 +159,22 @@ fn bar(label: &'static str, total: u64) -> ProgressBar {
     bar
 }
 
-/// `copying: 33.3 %, 1.00 GiB of 3.00 GiB, 2.00 GB/s`
-fn line(label: &str, done: u64, total: u64, time: Duration) -> String {
-    let rate = units::rate(done, time);
+/// `copying: 33.3 %, 1.00 GiB of 3.00 GiB, 2.00 GB/s, 1.07 s left`; all but `done.start` was done in `time`.
+fn line(label: &str, done: Range<u64>, total: u64, time: Duration) -> String {
+    let now = done.end - done.start;
+    let rate = units::rate(now, time);
     if total == 0 {
-        return format!("{label}: {}, {rate}", units::size(done));
+        return format!("{label}: {}, {rate}", units::size(done.end));
     }
-    let share = units::percent(done, total);
+    let share = units::percent(done.end, total);
+    let left = total.saturating_sub(done.end);
+    // No time or nothing done says nothing of the rest, and what would take longer than can be told is not told.
+    let wait = time.as_secs_f64() * left as f64 / now as f64;
+    let wait = Duration::try_from_secs_f64(wait).ok().map(units::time);
+    let wait = wait.map_or_else(String::new, |wait| format!(", {wait} left"));
     format!(
-        "{label}: {share}, {} of {}, {rate}",
-        units::size(done),
+        "{label}: {share}, {} of {}, {rate}{wait}",
+        units::size(done.end),
         units::size(total)
     )
 }
@@ -158,14 +187,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_share_amount_and_rate() {
+    fn a_line_tells_share_amount_rate_and_what_is_left_of_the_time() {
         let two = Duration::from_secs(2);
         assert_eq!(
-            line("copying", 4 << 20, 12 << 20, two),
-            "copying: 33.3 %, 4.00 MiB of 12.0 MiB, 2.10 MB/s"
+            line("copying", 0..4 << 20, 12 << 20, two),
+            "copying: 33.3 %, 4.00 MiB of 12.0 MiB, 2.10 MB/s, 4.00 s left"
         );
         assert_eq!(
-            line("copying", 4 << 20, 0, two),
+            line("copying", 4 << 20..8 << 20, 12 << 20, two),
+            "copying: 66.7 %, 8.00 MiB of 12.0 MiB, 2.10 MB/s, 2.00 s left"
+        );
+        assert_eq!(
+            line("copying", 5..5, 10, two),
+            "copying: 50.0 %, 5 B of 10 B, 0 B/s"
+        );
+        assert_eq!(
+            line("copying", 0..4 << 20, 0, two),
             "copying: 4.00 MiB, 2.10 MB/s"
         );
     }

@@ -10,6 +10,7 @@ use crate::key::{Key, settings};
 use crate::layer::Layer;
 use crate::origin::Origin;
 use crate::parse::Setting;
+use crate::proxy::ProxyUrl;
 use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 
 /// The meaning of some layers: one value, or one error, and one [`Origin`] per [`Key`].
@@ -135,7 +136,7 @@ impl<T: Setting> Slot<T> {
 
     fn text(&self) -> Result<String, ConfigError> {
         let value = self.value.as_ref().map_err(ConfigError::clone)?;
-        Ok(value.text().to_string_lossy().into_owned())
+        Ok(T::shown(&value.text()))
     }
 }
 
@@ -184,7 +185,8 @@ macro_rules! define_values {
                 }
             }
 
-            /// The value of this setting as text, in a spelling that every source understands.
+            /// The value of this setting as text, in a spelling that every source understands; but of the URL of a proxy name
+            /// and password are hidden.
             ///
             /// # Errors
             ///

@@ -213,7 +213,8 @@ pub(crate) fn parse(text: &str, file: &Arc<Path>) -> Result<Layer, ConfigError> 
     for (name, value) in table {
         layer = match Key::from_name(&name) {
             Some(key) if key.is_text() && !value.is_str() => {
-                let error = ConfigError::value(key, spelling(&value), origin.clone());
+                let error =
+                    ConfigError::value(key, key.shown(spelling(&value).as_ref()), origin.clone());
                 layer.say(key, Err(error), origin.clone())
             }
             Some(key) => layer.say(key, Ok(spelling(&value)), origin.clone()),

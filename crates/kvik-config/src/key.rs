@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::parse::{Rule, Setting};
+use crate::proxy::ProxyUrl;
 use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, cores};
 
@@ -202,31 +203,72 @@ macro_rules! settings {
                 effect: Effect::Now,
                 rule: Rule::any(),
             }
-            /// Which machinery fetches remote ranges.
+            /// The proxy for `http` URLs: `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; empty for `all_proxy`. `HTTP_PROXY`
+            /// in capitals does not count, as with curl: whoever sends a request to a CGI script sets it.
+            HttpProxy http_proxy: Option<ProxyUrl> {
+                variables: &["KVIK_HTTP_PROXY", "http_proxy"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// The proxy for `https` URLs, which connects us through to the server; empty for `all_proxy`.
+            HttpsProxy https_proxy: Option<ProxyUrl> {
+                variables: &["KVIK_HTTPS_PROXY", "https_proxy", "HTTPS_PROXY"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// The proxy for all URLs that none of the other two is for; empty for none.
+            AllProxy all_proxy: Option<ProxyUrl> {
+                variables: &["KVIK_ALL_PROXY", "all_proxy", "ALL_PROXY"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// The hosts that are asked without a proxy, with commas between them: `example.org` with all names below it, an
+            /// address, a network such as `10.0.0.0/8`, each with `:PORT` for that port alone; `*` for all. This machine and
+            /// addresses of the link (`localhost`, `127.0.0.0/8`, `::1`, `169.254.0.0/16`, `fe80::/10`) never have one.
+            NoProxy no_proxy: Option<String> {
+                variables: &["KVIK_NO_PROXY", "no_proxy", "NO_PROXY"],
+                default: "",
+                kvikio_default: None,
+                unit: "",
+                effect: Effect::Now,
+                rule: Rule::any(),
+            }
+            /// Which machinery of KvikIO's fetches remote ranges. kvik has one, whatever is said here: few threads, and many
+            /// requests on each.
             RemoteIoBackend remote_io_backend: RemoteIoBackend {
                 variables: &["KVIK_REMOTE_IO_BACKEND", "KVIKIO_REMOTE_IO_BACKEND"],
                 default: "easy_threadpool",
                 kvikio_default: Some("easy_threadpool"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Stored,
                 rule: Rule::any(),
             }
-            /// How many event loops the `multi_poll` backend runs.
+            /// How many event loops the `multi_poll` backend of KvikIO runs. kvik has a thread for each core, and no more than 8.
             RemoteIoNumReactors remote_io_num_reactors: usize {
                 variables: &["KVIK_REMOTE_IO_NUM_REACTORS", "KVIKIO_REMOTE_IO_NUM_REACTORS"],
                 default: "1",
                 kvikio_default: Some("1"),
                 unit: "event loops",
-                effect: Effect::Planned,
+                effect: Effect::Stored,
                 rule: Rule::between(1, 32_768),
             }
-            /// Whether the `multi_poll` backend gives each chunk or each whole read to the next event loop.
+            /// Whether the `multi_poll` backend of KvikIO gives each chunk or each whole read to the next event loop. In kvik any
+            /// thread that is free takes the next chunk.
             RemoteIoReactorDispatch remote_io_reactor_dispatch: RemoteReactorDispatch {
                 variables: &["KVIK_REMOTE_IO_REACTOR_DISPATCH", "KVIKIO_REMOTE_IO_REACTOR_DISPATCH"],
                 default: "per_chunk",
                 kvikio_default: Some("per_chunk"),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Stored,
                 rule: Rule::any(),
             }
             /// The most requests that the handle of one remote object, all its clones together, has in flight; 0 is no limit.
@@ -253,7 +295,7 @@ macro_rules! settings {
                 default: "",
                 kvikio_default: Some(""),
                 unit: "",
-                effect: Effect::Planned,
+                effect: Effect::Now,
                 rule: Rule::any(),
             }
             /// What the `kvik` command logs, to `log_file` or to stderr: this level and all more serious ones. In a program
@@ -301,16 +343,19 @@ pub enum Effect {
     CommandOnly,
     /// Nobody acts on it yet: the part it belongs to is planned.
     Planned,
+    /// Nobody acts on it, nor will: it turns a part of KvikIO's that kvik has no counterpart of. Programs may go on saying it.
+    Stored,
 }
 
 impl Effect {
-    /// One word: `now`, `command` or `planned`.
+    /// One word: `now`, `command`, `planned` or `stored`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Effect::Now => "now",
             Effect::CommandOnly => "command",
             Effect::Planned => "planned",
+            Effect::Stored => "stored",
         }
     }
 
@@ -322,6 +367,9 @@ impl Effect {
             Effect::CommandOnly => "the `kvik` command acts on it, the library does not",
             Effect::Planned => {
                 "nothing acts on it in this version: it is read and checked, and its part is planned"
+            }
+            Effect::Stored => {
+                "nothing acts on it: it is read, checked and kept for programs that set it for KvikIO, and kvik has no such part"
             }
         }
     }
@@ -340,6 +388,7 @@ struct Entry {
     row: Row,
     expected: fn(&Rule) -> String,
     parses: fn(&OsStr, &Rule) -> bool,
+    shown: fn(&OsStr) -> String,
     is_text: bool,
 }
 
@@ -365,6 +414,7 @@ macro_rules! define_keys {
                             row: Row { $($row)* },
                             expected: <$kind as Setting>::expected,
                             parses: |text, rule| <$kind as Setting>::parse(text, rule).is_some(),
+                            shown: <$kind as Setting>::shown,
                             is_text: <$kind as Setting>::IS_TEXT,
                         };
                         &ENTRY
@@ -438,6 +488,11 @@ impl Key {
     /// Whether the setting is a text, for which any other type of a settings file is a mistake.
     pub(crate) fn is_text(self) -> bool {
         self.entry().is_text
+    }
+
+    /// What may be shown of a text that was said of this setting, whether or not it is a value.
+    pub(crate) fn shown(self, text: &OsStr) -> String {
+        (self.entry().shown)(text)
     }
 
     /// Whether `text` is a value of this setting.

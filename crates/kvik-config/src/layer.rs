@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::key::{Key, settings};
 use crate::nearest;
 use crate::origin::Origin;
 use crate::parse::Setting;
+use crate::proxy::ProxyUrl;
 use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, env};
 
@@ -28,7 +30,7 @@ use crate::{ByteSize, env};
 /// assert_eq!(config.num_threads()?, 2);
 /// # Ok::<(), kvik_config::ConfigError>(())
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Layer {
     words: BTreeMap<Key, Word>,
     /// The source as a whole could not be used, so what it would have said about any key is not known.
@@ -38,7 +40,7 @@ pub struct Layer {
 }
 
 /// What is said about one key. In code `origin` is not known yet: it depends on what the layer is given to.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Word {
     said: Result<OsString, ConfigError>,
     origin: Option<Origin>,
@@ -168,11 +170,7 @@ impl Layer {
             } = word
                 && !key.parses(text)
             {
-                return Err(ConfigError::value(
-                    key,
-                    text.to_string_lossy(),
-                    origin.clone(),
-                ));
+                return Err(ConfigError::value(key, key.shown(text), origin.clone()));
             }
         }
         Ok(())
@@ -196,9 +194,25 @@ impl Layer {
         let origin = word.origin.as_ref().unwrap_or(origin).clone();
         let value = word.said.clone().and_then(|text| {
             T::parse(&text, key.rule())
-                .ok_or_else(|| ConfigError::value(key, text.to_string_lossy(), origin.clone()))
+                .ok_or_else(|| ConfigError::value(key, key.shown(&text), origin.clone()))
         });
         Some((value, origin))
+    }
+}
+
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut layer = f.debug_struct("Layer");
+        for (key, word) in &self.words {
+            match &word.said {
+                Ok(text) => layer.field(key.name(), &key.shown(text)),
+                Err(error) => layer.field(key.name(), error),
+            };
+        }
+        layer
+            .field("unusable", &self.unusable)
+            .field("problems", &self.problems)
+            .finish()
     }
 }
 
@@ -241,8 +255,8 @@ fn word_of_variables(key: Key, variables: &BTreeMap<OsString, OsString>) -> Opti
             None => Ok(text.clone()),
             Some((alias, other)) => Err(Detail::Aliases {
                 key,
-                first: (name, text.to_string_lossy().into_owned()),
-                second: (alias, other.to_string_lossy().into_owned()),
+                first: (name, key.shown(text)),
+                second: (alias, key.shown(other)),
             }
             .into()),
         };

@@ -52,6 +52,7 @@ mod nearest;
 mod origin;
 mod parse;
 mod process;
+mod proxy;
 mod reference;
 #[cfg(feature = "serde")]
 mod serialize;
@@ -64,7 +65,9 @@ pub use env::variable;
 pub use error::{ConfigError, ParseValueError};
 pub use key::{Effect, Key};
 pub use layer::Layer;
+pub use nearest::nearest;
 pub use origin::Origin;
+pub use proxy::ProxyUrl;
 pub use reference::reference;
 pub use size::ByteSize;
 pub use value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};

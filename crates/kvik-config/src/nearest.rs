@@ -1,10 +1,15 @@
 //! Which known name somebody may have meant.
 
-/// The known name that is closest to `name`, if it is close: at most one edit in three letters.
-pub(crate) fn nearest(
-    name: &str,
-    known: impl IntoIterator<Item = &'static str>,
-) -> Option<&'static str> {
+/// The known name that is closest to `name`, if it is close: at most one edit in three letters. For those who refuse a name and
+/// want to say which one may have been meant.
+///
+/// # Example: a slip
+/// ```
+/// assert_eq!(kvik_config::nearest("regoin", ["region", "timeout"]), Some("region"));
+/// assert_eq!(kvik_config::nearest("colour", ["region", "timeout"]), None);
+/// ```
+#[must_use]
+pub fn nearest(name: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     known
         .into_iter()

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::proxy::ProxyUrl;
 use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 use crate::{ByteSize, size};
 
@@ -79,6 +80,10 @@ pub(crate) trait Setting: Clone {
     /// What `parse` accepts, so that "is not {}" makes a sentence.
     fn expected(rule: &Rule) -> String;
     fn text(&self) -> OsString;
+    /// What may be shown of a text, be it a value or not.
+    fn shown(text: &OsStr) -> String {
+        text.to_string_lossy().into_owned()
+    }
 }
 
 impl Setting for usize {
@@ -216,6 +221,29 @@ impl Setting for Option<String> {
 
     fn text(&self) -> OsString {
         self.clone().unwrap_or_default().into()
+    }
+}
+
+/// Any text, of which not all is shown; the empty one is none.
+impl Setting for Option<ProxyUrl> {
+    const IS_TEXT: bool = true;
+
+    fn parse(text: &OsStr, _: &Rule) -> Option<Option<ProxyUrl>> {
+        let text = text.to_str()?.trim();
+        Some((!text.is_empty()).then(|| ProxyUrl::new(text)))
+    }
+
+    fn expected(_: &Rule) -> String {
+        "a URL in UTF-8".to_owned()
+    }
+
+    fn text(&self) -> OsString {
+        let url = self.as_ref().map(ProxyUrl::as_str);
+        url.unwrap_or_default().into()
+    }
+
+    fn shown(text: &OsStr) -> String {
+        ProxyUrl::new(text.to_string_lossy()).to_string()
     }
 }
 

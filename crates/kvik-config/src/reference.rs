@@ -29,6 +29,7 @@ fn overview(key: Key) -> String {
             Effect::Now => "yes",
             Effect::CommandOnly => "in the command",
             Effect::Planned => "planned",
+            Effect::Stored => "stored only",
         }
     )
 }
@@ -123,7 +124,8 @@ const OVERVIEW: &str = "\
 ## All settings
 
 The last column says whether this version acts on the setting. What is *planned* is read and checked, and takes effect with the
-part that it belongs to. The log is the command's: a program that uses the library installs a `tracing` subscriber of its own.
+part that it belongs to. What is *stored only* is read and checked for programs that set it for KvikIO, and changes nothing. The
+log is the command's: a program that uses the library installs a `tracing` subscriber of its own.
 
 | Setting | Default | KvikIO's default | Unit | In effect |
 |---|---|---|---|---|

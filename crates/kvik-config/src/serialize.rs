@@ -11,6 +11,7 @@ use crate::ByteSize;
 use crate::config::{Config, Slot};
 use crate::key::settings;
 use crate::origin::Origin;
+use crate::proxy::ProxyUrl;
 use crate::value::{CompatMode, DirectIo, LogLevel, RemoteIoBackend, RemoteReactorDispatch};
 
 /// A number of bytes.
@@ -155,6 +156,15 @@ impl Shown for Duration {
 
     fn shown(&self) -> f64 {
         self.as_secs_f64()
+    }
+}
+
+/// Without name and password.
+impl Shown for Option<ProxyUrl> {
+    type As = Option<String>;
+
+    fn shown(&self) -> Option<String> {
+        self.as_ref().map(ProxyUrl::to_string)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What once broke, in KvikIO: one bad variable made every setting fail, and half of a set of settings stayed when one was bad.
 
-use kvik_config::{ByteSize, CompatMode, Config, ConfigError, Key, Layer, Origin};
+use kvik_config::{ByteSize, CompatMode, Config, ConfigError, Key, Layer, Origin, ProxyUrl};
 
 fn environment(variables: &[(&str, &str)]) -> Config {
     Config::resolve([Layer::from_vars(variables.iter().copied())])
@@ -257,5 +257,46 @@ fn errors_say_what_is_wrong_where_and_what_would_be_right() {
     assert_eq!(
         error.to_string(),
         "setting compat_mode: \"allow\" from process is not one of `off` `false` `no` `0` `on` `true` `yes` `1` `auto`"
+    );
+}
+
+#[test]
+fn no_text_shows_the_password_of_a_proxy() {
+    let url = "http://me:secret@proxy.example:3128";
+    let twice = [
+        ("KVIK_HTTPS_PROXY", url),
+        ("http_proxy", url),
+        ("no_proxy", "example.org"),
+    ];
+    let layers = [
+        Layer::from_vars(twice),
+        Layer::new().set(Key::AllProxy, url),
+    ];
+    let mut texts = vec![format!("{layers:?}")];
+    let config = Config::resolve(layers).expect("all are values");
+    for key in [Key::HttpProxy, Key::HttpsProxy, Key::AllProxy] {
+        let text = config.text(key).expect("a URL");
+        assert_eq!(text, "http://***@proxy.example:3128");
+    }
+    let used = config.https_proxy().expect("a URL").expect("one");
+    assert_eq!(used.as_str(), url);
+    texts.push(format!("{config:?} {used} {used:?}"));
+    for text in texts {
+        assert!(!text.contains("secret"), "{text}");
+        assert!(text.contains("proxy.example:3128"), "{text}");
+    }
+}
+
+#[test]
+fn a_proxy_for_http_is_not_named_in_capitals() {
+    let layer = Layer::from_vars([
+        ("HTTP_PROXY", "http://evil"),
+        ("HTTPS_PROXY", "http://proxy"),
+    ]);
+    let config = Config::resolve([layer]).expect("all are values");
+    assert_eq!(config.http_proxy(), Ok(None));
+    assert_eq!(
+        config.https_proxy(),
+        Ok(Some(ProxyUrl::new("http://proxy")))
     );
 }

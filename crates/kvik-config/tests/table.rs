@@ -200,15 +200,28 @@ fn the_page_says_which_settings_this_version_does_not_act_on() {
             "http_status_codes",
             "ca_bundle",
             "ca_directory",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+            "no_proxy",
             "remote_io_max_concurrent_requests",
         ]
     );
     assert_eq!(with(Effect::CommandOnly), ["log_level", "log_file"]);
+    assert_eq!(
+        with(Effect::Stored),
+        [
+            "remote_io_backend",
+            "remote_io_num_reactors",
+            "remote_io_reactor_dispatch",
+        ]
+    );
     let page = reference();
     for (effect, words) in [
         (Effect::Now, "yes"),
         (Effect::CommandOnly, "in the command"),
         (Effect::Planned, "planned"),
+        (Effect::Stored, "stored only"),
     ] {
         for name in with(effect) {
             let row = page

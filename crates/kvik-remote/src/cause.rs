@@ -103,9 +103,10 @@ impl Cause {
         let region = || text("x-amz-bucket-region").filter(|region| is_region(region));
         self.region = self.region.or_else(region);
         self.request_id = self.request_id.or_else(|| text("x-amz-request-id"));
-        if self.message.is_none() && challenges_for_kerberos(headers) {
+        // The page of HTML that comes with it is meant for people with a browser.
+        if self.code.is_none() && challenges_for_kerberos(headers) {
             self.message = Some(
-                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token"
+                "the server wants Kerberos (WWW-Authenticate: Negotiate), which kvik does not speak; give it a delegation token: `delegation=` in the URL, or `RemoteOptions::delegation`"
                     .to_owned(),
             );
         }
@@ -204,7 +205,7 @@ const S3_PASSING: [&str; 6] = [
     "SlowDown",
     "Throttling",
 ];
-const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
+const HDFS_KINDS: [(ErrorKind, &[&str]); 5] = [
     (ErrorKind::NotFound, &["FileNotFoundException"]),
     (
         ErrorKind::PermissionDenied,
@@ -218,6 +219,11 @@ const HDFS_KINDS: [(ErrorKind, &[&str]); 4] = [
     ),
     (ErrorKind::Misuse, &["IllegalArgumentException"]),
     (ErrorKind::Unsupported, &["UnsupportedOperationException"]),
+    // They come with the status of who may not read, and say nothing of the sort.
+    (
+        ErrorKind::Refused,
+        &["IOException", "RetriableException", "StandbyException"],
+    ),
 ];
 const HDFS_PASSING: [&str; 4] = [
     "RetriableException",

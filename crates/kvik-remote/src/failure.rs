@@ -39,7 +39,7 @@ impl Failure {
 
     /// An error of somebody who knows nothing of requests.
     pub(crate) fn of(error: Error) -> Failure {
-        Failure::lasting(error.kind(), error.to_string())
+        Failure::lasting(error.kind(), clause_of(&error)).because(error)
     }
 
     /// One that may pass.
@@ -87,8 +87,18 @@ impl Failure {
     }
 }
 
+/// What an error says, for a text that says itself what was being done and where, and what the next step is.
+pub(crate) fn clause_of(error: &Error) -> String {
+    let text = error.to_string();
+    let mut clause = text.strip_prefix(&format!("{}: ", error.op()));
+    if let (Some(found), Some(advice)) = (clause, error.advice()) {
+        clause = found.strip_suffix(&format!("; {advice}"));
+    }
+    clause.unwrap_or(&text).to_owned()
+}
+
 /// An error of whatever type.
-struct Cause(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) struct Cause(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,5 +115,27 @@ impl fmt::Display for Cause {
 impl std::error::Error for Cause {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_becomes_a_failure_says_nothing_twice() {
+        for (kind, text) in [
+            (ErrorKind::Config, "read: no keys are there"),
+            (
+                ErrorKind::OutOfMemory,
+                "read: no keys are there; free memory or raise the limit, then run it again",
+            ),
+        ] {
+            let first = Error::new(kind, Op::Configure, "no keys are there");
+            let error = Failure::of(first.clone()).into_error(Op::Read, 1);
+            assert_eq!((error.kind(), error.to_string().as_str()), (kind, text));
+            let cause = std::error::Error::source(&error).unwrap();
+            assert_eq!(cause.to_string(), first.to_string());
+        }
     }
 }

@@ -10,11 +10,12 @@ use kvik_core::{
     IoBufMut, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
 };
 
-use crate::fetch::Fetch;
+use crate::fetch::{Fetch, Room, Stretch};
 use crate::location::Kind;
 use crate::object::Object;
 use crate::options::RemoteOptions;
 use crate::origin::Asker;
+use crate::pending_open::PendingOpen;
 use crate::validator::Validator;
 
 /// An object of a server, opened. Cloning it gives another handle to the same object, with the same connections; all methods
@@ -73,6 +74,20 @@ impl RemoteHandle {
         RemoteOptions::new().open(url)
     }
 
+    /// Starts to open the object at `url`.
+    ///
+    /// # Example: opened by an executor of whatever kind
+    /// ```no_run
+    /// # async fn open() -> kvik_core::Result<()> {
+    /// let object = kvik_remote::RemoteHandle::submit_open("https://example.org/weights.bin").await?;
+    /// println!("{} bytes", object.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit_open(url: &str) -> PendingOpen {
+        RemoteOptions::new().submit_open(url)
+    }
+
     /// Opens the object `key` of the bucket `bucket` of S3, both as they are.
     ///
     /// # Errors
@@ -119,6 +134,12 @@ impl RemoteHandle {
         &self.0.object.origin.name
     }
 
+    /// How the server calls itself (`Server`), as soon as it has sent something; `None` if it does not say.
+    #[must_use]
+    pub fn server(&self) -> Option<&str> {
+        self.0.object.origin.server.get()
+    }
+
     /// How an object of S3 is asked for, as far as is known by now; `None` for one of another kind, and for a presigned URL.
     #[must_use]
     pub fn s3(&self) -> Option<S3Facts> {
@@ -128,7 +149,7 @@ impl RemoteHandle {
                 keys: store.key_source(),
                 region: store.region_in_use(),
             }),
-            Asker::Plain(_) => None,
+            Asker::Plain(_) | Asker::Cluster(_) => None,
         }
     }
 
@@ -225,7 +246,7 @@ impl RemoteHandle {
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let requests = match (wishes.num_threads, manner.concurrency) {
             (Some(requests), _) | (None, Some(requests)) => requests,
-            (None, None) => REQUESTS,
+            (None, None) => object.origin.requests(),
         };
         let part = match wishes.task_size.or(manner.part_size) {
             Some(size) => size.bytes(),
@@ -237,7 +258,18 @@ impl RemoteHandle {
             true => requests.min(ThreadPool::MAX_THREADS),
             false => requests.min(config.num_threads()?),
         };
-        let (threads, room) = spread(requests, threads);
+        let (threads, room) = match wishes.num_threads.or(manner.concurrency) {
+            // A read that is no longer than what is under way at a time tells nothing of how many that should be.
+            None if len >= part.saturating_mul(requests as u64) => {
+                let lanes = threads.max(1);
+                let stretch = Stretch::new(requests, part);
+                (threads, Room::Learnt { lanes, stretch })
+            }
+            _ => {
+                let (threads, room) = spread(requests, threads);
+                (threads, Room::Fixed(room))
+            }
+        };
         let deadline = [
             wishes.deadline,
             manner
@@ -306,8 +338,6 @@ fn spread(requests: usize, threads: usize) -> (usize, usize) {
     ((requests / room).max(1), room)
 }
 
-// Enough to fill a network of 10 Gbit/s at some milliseconds' distance.
-const REQUESTS: usize = 16;
 // What a request costs beside its bytes is little next to so many of them.
 const SMALLEST_SHARE: u64 = 1 << 20;
 // Bringing so many bytes for nothing takes no longer than a request.

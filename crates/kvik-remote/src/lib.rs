@@ -39,20 +39,26 @@ mod validator;
 mod object;
 mod opening;
 mod origin;
+mod pending_open;
 
+mod crowd;
 mod failure;
+mod pace;
 mod redirect;
 mod reply;
 mod retry;
+mod width;
 
 mod fetch;
 mod tls;
 mod transport;
 
+mod bearer;
 mod credentials;
 mod location;
 
 mod cause;
+mod cluster;
 mod diagnosis;
 mod endpoint;
 mod sign;
@@ -60,6 +66,7 @@ mod store;
 
 mod percent;
 mod redact;
+mod server;
 
 pub mod protocol;
 
@@ -71,5 +78,6 @@ pub use diagnosis::{Diagnosis, Outcome, Stage, Step};
 pub use endpoint::Addressing;
 pub use handle::{RemoteHandle, S3Facts};
 pub use location::{Kind, Location};
-pub use options::{Anonymous, RemoteOptions};
+pub use options::{Anonymous, NamedOption, RemoteOptions};
+pub use pending_open::PendingOpen;
 pub use validator::Validator;

@@ -14,7 +14,7 @@ use kvik_core::{Error, ErrorKind, Op, Result};
 pub(crate) use host::{is_region, suffix_of};
 pub use kind::Kind;
 pub(crate) use object::{Object, Site, Style};
-pub(crate) use url::{UserInfo, WebUrl};
+pub(crate) use url::{UserInfo, WebUrl, read_authority};
 
 use crate::endpoint::authorization;
 use crate::percent;
@@ -321,7 +321,7 @@ fn read_hdfs(secure: bool, rest: &str) -> Result<WebUrl> {
     let path = rest.split('?').next().unwrap_or_default();
     let path = path.split_once('/').map_or("", |(_, path)| path);
     let url = url
-        .with_default_port(if secure { 9871 } else { 9870 })
+        .with_default_port(name_node_port(secure))
         .with_path(format!("{HDFS}{}", percent::encode_rest(path)));
     match as_file(url) {
         Some(url) => Ok(url),
@@ -329,6 +329,11 @@ fn read_hdfs(secure: bool, rest: &str) -> Result<WebUrl> {
             "the URL names no file of WebHDFS, or its query asks for something other than a whole file",
         )),
     }
+}
+
+/// The port of a name node where nobody says another one.
+pub(crate) fn name_node_port(secure: bool) -> u16 {
+    if secure { 9871 } else { 9870 }
 }
 
 /// The URL as one of WebHDFS, without the parameters that belong to an operation: each request has its own. A URL that

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use kvik_core::ErrorKind;
 use kvik_stats::names;
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::origin::{Answered, Origin};
+use crate::origin::{Answered, Asker, Origin};
 use crate::reply::Known;
 use crate::validator::Validator;
 
@@ -48,20 +50,77 @@ impl Object {
 
     /// Asks for `range`, which lies within the object. What comes is of the version that was seen first.
     pub(crate) async fn ask(&self, range: &Range<u64>) -> Result<Answered, Failure> {
-        let validator = self.validator();
+        let validator = match &self.origin.asker {
+            Asker::Cluster(cluster) => Some(self.settled_by(cluster).await?),
+            _ => self.validator(),
+        };
         let known = Known {
             len: Some(self.len),
             validator: validator.as_deref(),
         };
-        let answered = self.origin.ask(Some(range), known).await?;
+        let answered = match self.origin.ask(Some(range), known).await {
+            Ok(answered) => answered,
+            Err(failure) => return Err(self.or_changed(failure).await),
+        };
         if validator.is_none() {
             let settled = self.settle(&answered.validator);
             if !settled.is_same(&answered.validator) {
                 let why = "two ranges that were asked for at once are of two versions";
-                return Err(Failure::lasting(kvik_core::ErrorKind::Changed, why));
+                return Err(Failure::lasting(ErrorKind::Changed, why));
             }
         }
         Ok(answered)
+    }
+
+    /// Makes sure that bytes which are here are of the version that was seen first, where their answer does not say it.
+    pub(crate) async fn confirm(&self) -> Result<(), Failure> {
+        let Asker::Cluster(cluster) = &self.origin.asker else {
+            return Ok(());
+        };
+        let status = cluster.status(&self.origin).await?;
+        let now = Validator::of_file(&status);
+        let known = self.settle(&now);
+        if status.len != self.len {
+            let why = format!("it had {} bytes and has {} now", self.len, status.len);
+            return Err(Failure::lasting(ErrorKind::Changed, why));
+        }
+        if !known.is_same(&now) {
+            let why = format!("its version was {known} and is {now} now");
+            return Err(Failure::lasting(ErrorKind::Changed, why));
+        }
+        Ok(())
+    }
+
+    /// Bytes from `offset` on came wrong, or not to their end.
+    pub(crate) fn stumbled(&self, offset: u64) {
+        if let Asker::Cluster(cluster) = &self.origin.asker {
+            cluster.stumbled(offset);
+        }
+    }
+
+    /// The version of a file, asked for before its first bytes where the caller has said its length.
+    async fn settled_by(&self, cluster: &Cluster) -> Result<Arc<Validator>, Failure> {
+        if let Some(known) = self.validator() {
+            return Ok(known);
+        }
+        let status = cluster.status(&self.origin).await?;
+        if status.len != self.len {
+            let why = format!("it was to have {} bytes and has {}", self.len, status.len);
+            return Err(Failure::lasting(ErrorKind::Changed, why));
+        }
+        Ok(self.settle(&Validator::of_file(&status)))
+    }
+
+    /// What a refusal really means: a file that has become shorter has no such bytes any more.
+    async fn or_changed(&self, failure: Failure) -> Failure {
+        let may_tell = [ErrorKind::Refused, ErrorKind::BadReply, ErrorKind::Misuse];
+        if !may_tell.contains(&failure.kind) {
+            return failure;
+        }
+        match self.confirm().await {
+            Err(changed) if changed.kind == ErrorKind::Changed => changed,
+            _ => failure,
+        }
     }
 
     /// Takes the validator of the first answer; returns the one that counts.

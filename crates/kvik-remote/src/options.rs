@@ -1,6 +1,9 @@
 //! What a caller may say when opening a remote object: [`RemoteOptions`].
 
 mod diagnose;
+mod hdfs;
+mod named;
+mod open;
 mod s3;
 
 use std::path::{Path, PathBuf};
@@ -8,23 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use kvik_config::{ByteSize, Config, Key, Origin as Who};
+use kvik_config::{ByteSize, Config, Key, Origin as Who, ProxyUrl};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
+use crate::bearer::{AnyError, Bearer};
 use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
-use crate::handle::{Manner, RemoteHandle};
 use crate::location::{Kind, Location, UserInfo};
-use crate::object::Object;
-use crate::opening;
 use crate::origin::{Asker, Limits, Origin};
 use crate::retry::Policy;
+use crate::server::ServerName;
 use crate::tls::Trust;
-use crate::transport::{ClientOptions, runtime};
+use crate::transport::{ClientOptions, Proxies};
 
+use self::hdfs::HdfsWishes;
+pub use self::named::NamedOption;
 pub use self::s3::Anonymous;
 use self::s3::S3Wishes;
 
@@ -45,9 +48,13 @@ pub struct RemoteOptions {
     kinds: Option<Vec<Kind>>,
     len: Option<u64>,
     headers: HeaderMap,
+    bearer: Option<Bearer>,
     s3: S3Wishes,
+    hdfs: HdfsWishes,
     wrong: Option<Error>,
+    https_only: bool,
     ca_bundle: Option<PathBuf>,
+    proxies: Option<Proxies>,
     connect_timeout: Option<Duration>,
     first_byte_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -96,6 +103,31 @@ impl RemoteOptions {
         self.authorize(authorization::bearer(token))
     }
 
+    /// A function that gives bearer tokens. It is called before the first request, and again, once for each request, when a
+    /// server refuses the last token with status 401; many requests that need another one wait for the same call. It may
+    /// block. Handles that were opened by clones of these options share its tokens.
+    ///
+    /// Its error ends what needed the token, with the kind `PermissionDenied`, or with its own if it is a
+    /// [`kvik_core::Error`].
+    ///
+    /// # Example: a token from a file that somebody else keeps fresh
+    /// ```no_run
+    /// use kvik_remote::RemoteHandle;
+    ///
+    /// let options = RemoteHandle::builder()
+    ///     .bearer_from(|| std::fs::read_to_string("/run/token").map(|text| text.trim().to_owned()));
+    /// let object = options.open("https://example.org/weights.bin")?;
+    /// # Ok::<(), kvik_core::Error>(())
+    /// ```
+    pub fn bearer_from<E: Into<AnyError>>(
+        mut self,
+        give: impl Fn() -> Result<String, E> + Send + Sync + 'static,
+    ) -> RemoteOptions {
+        self.headers.remove(AUTHORIZATION);
+        self.bearer = Some(Bearer::new(move || give().map_err(Into::into)));
+        self
+    }
+
     /// A name and a password, by basic authentication.
     pub fn basic_auth(self, name: &str, password: &str) -> RemoteOptions {
         let user = UserInfo {
@@ -108,6 +140,23 @@ impl RemoteOptions {
     /// The file with the certificates, in PEM, that the server must prove itself by, in place of all others.
     pub fn ca_bundle(mut self, path: impl AsRef<Path>) -> RemoteOptions {
         self.ca_bundle = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// The proxy by which all is asked for, whatever the settings `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say:
+    /// `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; no text shows name and password. `none` is for no proxy.
+    pub fn proxy(mut self, url: &str) -> RemoteOptions {
+        self.proxies = Some(match url.trim() {
+            "none" => Proxies::default(),
+            url => Proxies::by_caller(&ProxyUrl::new(url)),
+        });
+        self
+    }
+
+    /// Whether an object is to be asked for by TLS alone: an `http` URL, or a store by one, is an error then. Redirects never lead
+    /// from `https` to `http`, whatever is said here.
+    pub fn https_only(mut self, only: bool) -> RemoteOptions {
+        self.https_only = only;
         self
     }
 
@@ -151,7 +200,8 @@ impl RemoteOptions {
         self
     }
 
-    /// How many requests a call has under way at a time; 16 unless said otherwise. A call that says its
+    /// How many requests a call has under way at a time. Unless said otherwise these are 16 at first, and twice as many up to
+    /// 128 where that turns out to bring clearly more. A call that says its
     /// [`num_threads`](kvik_core::ReadOptions::num_threads) has no more than those.
     pub fn concurrency(mut self, requests: usize) -> RemoteOptions {
         self.concurrency = Some(requests);
@@ -184,117 +234,25 @@ impl RemoteOptions {
         self
     }
 
-    /// Opens the object at `url`, and finds out its size by asking for its first bytes, which are kept.
-    ///
-    /// # Errors
-    /// - `NotFound`, `PermissionDenied`, `Refused`: the server says so.
-    /// - `Unreachable`, `TimedOut`, `BadReply`: what was tried again and again, and failed the last time as well.
-    /// - `Untrusted`: the server does not prove itself.
-    /// - `RangeUnsupported`: the server sends no ranges, and the object is longer than
-    ///   [`whole_limit`](RemoteOptions::whole_limit).
-    /// - `Misuse`: the URL is none, or an option makes no sense; `Config`: a setting has a bad value, or keys of S3
-    ///   are not what they must be.
-    /// - `Unsupported`: the URL's scheme is none that is known, the object is of WebHDFS, which this version does not read,
-    ///   or its keys are to come from where this version does not get any.
-    pub fn open(&self, url: &str) -> Result<RemoteHandle> {
-        let kinds = self.kinds.as_deref().unwrap_or(&Kind::ALL);
-        self.open_location(&Location::parse_among(url, kinds)?)
-    }
-
-    /// Opens the object `key` of `bucket`, both as they are: nothing in them is a separator, an escape or a query.
-    ///
-    /// # Errors
-    /// As for [`open`](RemoteOptions::open), and for [`Location::from_bucket_key`].
-    pub fn open_bucket_key(&self, bucket: &str, key: &str) -> Result<RemoteHandle> {
-        self.open_location(&Location::from_bucket_key(bucket, key)?)
-    }
-
-    /// Opens the object at `location`, whatever [`kinds`](RemoteOptions::kinds) says.
-    ///
-    /// # Errors
-    /// As for [`open`](RemoteOptions::open).
-    ///
-    /// # Example: a name that no URL could hold as it is
-    /// ```no_run
-    /// use kvik_remote::{Location, RemoteHandle};
-    ///
-    /// let location = Location::from_base_path("https://example.org/data/", "100% sure?.bin")?;
-    /// let object = RemoteHandle::builder().open_location(&location)?;
-    /// # Ok::<(), kvik_core::Error>(())
-    /// ```
-    pub fn open_location(&self, location: &Location) -> Result<RemoteHandle> {
-        if let Some(error) = &self.wrong {
-            return Err(error.clone());
-        }
-        let config = self.config.clone().unwrap_or_else(Config::current);
-        let place = Place::Url(location.to_string().into());
-        let object = self.find(location, &config);
-        let object = object.map_err(|error| error.at(&place))?;
-        let kind = match &object.origin.asker {
-            Asker::Store(store) if !store.is_signed() => Kind::S3Public,
-            _ => location.kind(),
-        };
-        let manner = Manner {
-            timeout: self.timeout,
-            concurrency: self.concurrency,
-            part_size: self.part_size,
-            config: self.config.clone(),
-            pool: self.pool.clone(),
-        };
-        Ok(RemoteHandle::new(object, kind, manner))
-    }
-
-    fn find(&self, location: &Location, config: &Config) -> Result<Object> {
-        let origin = self.origin(location, config)?;
-        let (whole, known) = (
-            self.whole_limit.map_or(WHOLE, |size| size.bytes()),
-            self.len,
-        );
-        if let (Some(len), Asker::Plain(_)) = (known, &origin.asker) {
-            return Ok(Object::new(origin, len, Bytes::new(), None));
-        }
-        let limit = self.timeout;
-        let (origin, found) = runtime()?.wait_for(async move {
-            let open = async {
-                if let Asker::Store(store) = &origin.asker {
-                    store.prepare().await?;
-                }
-                match known {
-                    Some(_) => Ok(None),
-                    None => opening::open(&origin, whole).await.map(Some),
-                }
-            };
-            let found = match limit {
-                None => open.await,
-                Some(limit) => tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
-                    let why = format!("not open within {} s", limit.as_secs_f64());
-                    Err(Error::new(ErrorKind::TimedOut, Op::Open, why))
-                }),
-            };
-            (origin, found)
-        })?;
-        Ok(match found? {
-            Some(found) => Object::new(origin, found.len, found.head, Some(found.validator)),
-            None => Object::new(origin, known.unwrap_or_default(), Bytes::new(), None),
-        })
-    }
-
     fn origin(&self, location: &Location, config: &Config) -> Result<Origin> {
         let mut trust = match &self.ca_bundle {
             Some(path) => Trust::in_file(path),
             None => Trust::of(config)?,
         };
+        if self.bearer.is_some() && !matches!(location.kind(), Kind::Http | Kind::WebHdfs) {
+            let why = "a bearer token is none for S3, which is asked with keys, or by a URL that says who asks";
+            return Err(Error::new(ErrorKind::Misuse, Op::Open, why));
+        }
         let asker = match location.kind() {
             Kind::Http => Asker::Plain(Box::new(HttpEndpoint::new(location, &self.headers)?)),
             Kind::S3Presigned => {
                 Asker::Plain(Box::new(PresignedEndpoint::new(location, &self.headers)?))
             }
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
-            Kind::WebHdfs => {
-                let why = "files of WebHDFS are not read by this version";
-                return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
-            }
+            Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -308,9 +266,14 @@ impl RemoteOptions {
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
-            secrets: location.secrets(),
+            bearer: self.bearer.clone(),
+            secrets,
             client: ClientOptions {
                 trust,
+                proxies: match &self.proxies {
+                    Some(proxies) => proxies.clone(),
+                    None => Proxies::of(config)?,
+                },
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {
@@ -326,12 +289,14 @@ impl RemoteOptions {
             most_requests: config.remote_io_max_concurrent_requests()?,
             place: Place::Url(Arc::clone(&name)),
             name,
+            server: ServerName::default(),
             moved: ArcSwapOption::empty(),
             shared: PerProcess::new(),
         })
     }
 
     fn authorize(mut self, value: Result<HeaderValue>) -> RemoteOptions {
+        self.bearer = None;
         match value {
             Ok(value) => drop(self.headers.insert(AUTHORIZATION, value)),
             Err(error) => drop(self.wrong.get_or_insert(error)),
@@ -355,4 +320,3 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
 
 const CONNECT: Duration = Duration::from_secs(10);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-const WHOLE: u64 = 64 << 20;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
@@ -11,26 +11,33 @@ use http::HeaderValue;
 use http::header::{ACCEPT_ENCODING, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
-use kvik_stats::names;
+use kvik_stats::{Counter, names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
+use crate::bearer::Bearer;
 use crate::cause::Cause;
-use crate::endpoint::{Ask, Endpoint, Moment};
+use crate::cluster::Cluster;
+use crate::crowd::{Admission, Crowd};
+use crate::endpoint::{self, Ask, Endpoint, Moment};
 use crate::failure::{Again, Failure};
 use crate::redact;
 use crate::redirect;
 use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
+use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Transport, body_within};
+use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
 use crate::validator::Validator;
+use crate::width::Width;
 
 /// How to ask for an object. All clones of a handle share it.
 pub(crate) struct Origin {
     /// Makes the requests. Their headers are meant for the origin of their URL alone: whatever the caller sends along may
     /// be a secret.
     pub(crate) asker: Asker,
+    /// Gives the bearer tokens, where the caller has a function for it.
+    pub(crate) bearer: Option<Bearer>,
     /// What no text may show, even where a server says it.
     pub(crate) secrets: Vec<String>,
     pub(crate) client: ClientOptions,
@@ -39,6 +46,7 @@ pub(crate) struct Origin {
     pub(crate) most_requests: usize,
     pub(crate) place: Place,
     pub(crate) name: Arc<str>,
+    pub(crate) server: ServerName,
     /// Where the server has sent us.
     pub(crate) moved: ArcSwapOption<Url>,
     pub(crate) shared: PerProcess<Shared>,
@@ -51,6 +59,8 @@ pub(crate) enum Asker {
     Plain(Box<dyn Endpoint>),
     /// By what was learnt from answers to earlier ones.
     Store(Box<Store>),
+    /// By what was learnt of the nodes of a cluster.
+    Cluster(Box<Cluster>),
 }
 
 /// How long a server may be silent.
@@ -65,6 +75,7 @@ pub(crate) struct Shared {
     transport: Arc<dyn Transport>,
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
+    width: Mutex<Width>,
 }
 
 /// An answer that was judged, and its body.
@@ -103,9 +114,35 @@ impl Origin {
                 transport: wrap(Client::shared(&self.client)?),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
+                width: Mutex::new(Width::new()),
             })
         });
         made.map_err(Failure::of)
+    }
+
+    /// How many requests a read has under way, where nobody has said it.
+    pub(crate) fn requests(&self) -> usize {
+        // Without a client there will be none, and each will say why.
+        self.shared().map_or(1, |shared| shared.width().requests())
+    }
+
+    /// Learns from what so many requests brought; returns how many there are to be from now on.
+    pub(crate) fn learn(&self, requests: usize, bytes: u64, time: Duration) -> usize {
+        let Ok(shared) = self.shared() else {
+            return requests;
+        };
+        let mut width = shared.width();
+        width.note(requests, bytes, time);
+        width.requests()
+    }
+
+    /// Where its bytes are counted.
+    pub(crate) fn bytes(&self) -> &'static Counter {
+        match &self.asker {
+            Asker::Plain(_) => &names::BYTES_BY_HTTP,
+            Asker::Store(_) => &names::BYTES_BY_S3,
+            Asker::Cluster(_) => &names::BYTES_BY_WEBHDFS,
+        }
     }
 
     /// Asks for the bytes of `range`, or for all there are: where the server has sent us before, if it has. A place that does
@@ -116,8 +153,18 @@ impl Origin {
         known: Known<'_>,
     ) -> Result<Answered, Failure> {
         let shared = self.shared()?;
-        let permit = Arc::clone(&shared.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))?;
+        let permit = self.permit().await?;
+        if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
+            let (reply, answer) = cluster.ask(self, range, len).await?;
+            shared.budget.earn();
+            return Ok(Answered {
+                answer,
+                validator: Validator::of(&reply.headers),
+                body: reply.body,
+                idle: self.limits.idle,
+                _permit: permit,
+            });
+        }
         if let Asker::Store(store) = &self.asker {
             let kept = store.keep_fresh(SystemTime::now()).await;
             kept.map_err(Failure::of)?;
@@ -151,7 +198,9 @@ impl Origin {
         moved: Option<&Url>,
     ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
-        let mut first = self.request(range, known, &mut tried)?;
+        let mut token = self.token(None).await?;
+        let mut may_renew = true;
+        let mut first = self.request(range, known, token.as_deref(), &mut tried)?;
         let mut url = moved.unwrap_or(&first.url).clone();
         let mut hops = 0;
         loop {
@@ -176,7 +225,7 @@ impl Origin {
                     again = true;
                 }
                 if again {
-                    first = self.request(range, known, &mut tried)?;
+                    first = self.request(range, known, token.as_deref(), &mut tried)?;
                     url = first.url.clone();
                     continue;
                 }
@@ -184,11 +233,20 @@ impl Origin {
                     return Err(self.clean(tried.or(failure()), &first, &url));
                 }
             }
+            if let (401, Some(refused)) = (status, token.clone())
+                && std::mem::take(&mut may_renew)
+                && redirect::is_same_origin(&first.url, &url)
+            {
+                token = self.token(Some(&refused)).await?;
+                if token.as_ref() != Some(&refused) {
+                    first = self.request(range, known, token.as_deref(), &mut tried)?;
+                    continue;
+                }
+            }
             if let Some(to) = redirect::target(reply.status, &reply.headers, &url)? {
                 hops += 1;
                 if hops > redirect::MOST {
-                    let why = format!("the server sends us on more than {} times", redirect::MOST);
-                    return Err(Failure::lasting(ErrorKind::Refused, why));
+                    return Err(redirect::too_many());
                 }
                 names::HTTP_REDIRECTS.increment();
                 url = to;
@@ -198,6 +256,7 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
+            self.server.meet(&reply.headers, &self.secrets);
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)
@@ -230,6 +289,7 @@ impl Origin {
         &self,
         range: Option<&Range<u64>>,
         known: Known<'_>,
+        bearer: Option<&String>,
         tried: &mut Tried,
     ) -> Result<Request, Failure> {
         let ask = match range {
@@ -238,28 +298,71 @@ impl Origin {
         };
         let now = SystemTime::now();
         let made = match &self.asker {
-            Asker::Plain(endpoint) => endpoint.request(&ask, &Moment::at(now)),
+            Asker::Plain(endpoint) => {
+                let bearer = bearer.map(String::as_str);
+                let moment = Moment {
+                    bearer,
+                    ..Moment::at(now)
+                };
+                endpoint.request(&ask, &moment)
+            }
             Asker::Store(store) => store.request(&ask, now, tried),
+            Asker::Cluster(_) => {
+                let why = "a file of HDFS is asked for without its length";
+                return Err(Failure::lasting(ErrorKind::Internal, why));
+            }
         };
-        let made = made.and_then(|request| Ok((request.to_url()?, request.headers)));
-        let (url, mut headers) = made.map_err(Failure::of)?;
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers
-            .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(AGENT));
+        let mut request = made.and_then(outgoing).map_err(Failure::of)?;
         if let Some(tag) = known.validator.and_then(Validator::strong) {
-            headers.insert(IF_MATCH, tag.clone());
+            request.headers.insert(IF_MATCH, tag.clone());
         }
-        Ok(Request { url, headers })
+        Ok(request)
     }
 
-    async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+    /// The bearer token to go with a request, if a function gives such: another one than that which a server has `refused`,
+    /// where there is another.
+    pub(crate) async fn token(
+        &self,
+        refused: Option<&Arc<String>>,
+    ) -> Result<Option<Arc<String>>, Failure> {
+        let Some(bearer) = &self.bearer else {
+            return Ok(None);
+        };
+        let token = match refused {
+            None => bearer.token().await,
+            Some(refused) => bearer.after(refused).await,
+        };
+        token.map(Some).map_err(Failure::of)
+    }
+
+    /// Waits until another request may be under way.
+    pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let permits = Arc::clone(&self.shared()?.permits);
+        let permit = permits.acquire_owned().await;
+        permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))
+    }
+
+    pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
+        // Before the clock runs: a server is not silent that was not asked.
+        let admission = Crowd::of(&request.url).enter().await;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        match tokio::time::timeout(limit, shared.transport.send(request)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(silence(limit)),
+        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
+        match &outcome {
+            Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
+            Ok(_) => admission.answered(),
+            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
+            // A connection that breaks says nothing of how many may ask.
+            Err(_) => {}
         }
+        outcome.map(|reply| Reply {
+            body: Box::new(UnderWay {
+                body: reply.body,
+                _admission: admission,
+            }),
+            ..reply
+        })
     }
 
     /// The reason that an answer to `request`, which went to `url`, gives in its body.
@@ -269,13 +372,19 @@ impl Origin {
             return Cause::default();
         }
         let secrets = self.secrets(request, url);
-        let body = body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await;
+        let body = self.reason(reply).await;
         Cause::of_s3(&body, &secrets).or_headers(&reply.headers, &secrets)
+    }
+
+    /// What of them the caller gave.
+    pub(crate) fn secrets_of_caller(&self) -> Vec<String> {
+        let tokens = self.bearer.iter().flat_map(Bearer::secrets);
+        self.secrets.iter().cloned().chain(tokens).collect()
     }
 
     /// What no text may show, even where the server says it that answered to `request` at `url`.
     fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
-        let mut secrets = self.secrets.clone();
+        let mut secrets = self.secrets_of_caller();
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());
         }
@@ -293,8 +402,18 @@ impl Origin {
         failure.saying(why)
     }
 
+    /// As much of a body that explains a refusal as comes in time.
+    pub(crate) async fn reason(&self, reply: &mut Reply) -> Vec<u8> {
+        body_within(&mut *reply.body, LONGEST_REASON, PATIENCE).await
+    }
+
+    /// The next bytes of a body; `None` at its end.
+    pub(crate) async fn chunk_of(&self, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+        chunk_within(self.limits.idle, body).await
+    }
+
     /// What an answer that says that something is wrong means.
-    fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
+    pub(crate) fn refusal(&self, reply: &Reply, cause: &Cause) -> Failure {
         let (status, now) = (reply.status, SystemTime::now());
         let mut failure = reply::refusal(status, &reply.headers, &self.policy, now);
         if !cause.is_empty() {
@@ -318,9 +437,15 @@ fn is_refusal(status: u16) -> bool {
     status >= 400 && !matches!(status, 412 | 416)
 }
 
+impl Shared {
+    fn width(&self) -> MutexGuard<'_, Width> {
+        self.width.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Request {
     /// The same to another place: what is meant for its own origin stays behind if that is another one.
-    fn to(&self, url: &Url) -> Request {
+    pub(crate) fn to(&self, url: &Url) -> Request {
         let mut headers = self.headers.clone();
         if !redirect::is_same_origin(&self.url, url) {
             headers.clear();
@@ -338,6 +463,18 @@ impl Request {
     }
 }
 
+/// A body; as long as it may come, its request is under way.
+struct UnderWay {
+    body: Box<dyn Body>,
+    _admission: Admission,
+}
+
+impl Body for UnderWay {
+    fn chunk(&mut self) -> Soon<'_, Result<Option<Bytes>, Failure>> {
+        self.body.chunk()
+    }
+}
+
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Origin({})", self.place)
@@ -347,10 +484,7 @@ impl fmt::Debug for Origin {
 impl Answered {
     /// The next bytes of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        match tokio::time::timeout(self.idle, self.body.chunk()).await {
-            Ok(chunk) => chunk,
-            Err(_) => Err(silence(self.idle)),
-        }
+        chunk_within(self.idle, &mut *self.body).await
     }
 
     /// Takes the end of a body of which all that counts is here, so that its connection is good for another request. What
@@ -360,6 +494,24 @@ impl Answered {
             Ok(Ok(Some(more))) if !more.is_empty() => Err(Failure::too_long()),
             _ => Ok(()),
         }
+    }
+}
+
+/// The request of an endpoint as it goes out, with what all of them say.
+pub(crate) fn outgoing(made: endpoint::Request) -> kvik_core::Result<Request> {
+    let url = made.to_url()?;
+    let mut headers = made.headers;
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static(AGENT));
+    Ok(Request { url, headers })
+}
+
+async fn chunk_within(idle: Duration, body: &mut dyn Body) -> Result<Option<Bytes>, Failure> {
+    match tokio::time::timeout(idle, body.chunk()).await {
+        Ok(chunk) => chunk,
+        Err(_) => Err(silence(idle)),
     }
 }
 

@@ -65,6 +65,12 @@ fn refused(why: &'static str) -> Failure {
     Failure::lasting(ErrorKind::Refused, why)
 }
 
+/// The failure of who was sent on more often than that.
+pub(crate) fn too_many() -> Failure {
+    let why = format!("the server sends us on more than {MOST} times");
+    Failure::lasting(ErrorKind::Refused, why)
+}
+
 /// More in a row lead in a circle.
 pub(crate) const MOST: usize = 10;
 

@@ -167,7 +167,7 @@ fn beyond(headers: &HeaderMap, known: Known<'_>) -> Result<Answer, Failure> {
 }
 
 /// The bytes are those of the object: nothing was asked for that would have them changed on the way.
-fn plain(headers: &HeaderMap) -> Result<(), Failure> {
+pub(crate) fn plain(headers: &HeaderMap) -> Result<(), Failure> {
     // Chunks are taken apart by the client; nothing else is.
     let is_plain = |name: HeaderName, known: &str| {
         let mut values = headers.get_all(name).iter();
@@ -202,7 +202,7 @@ fn changed(why: impl Into<String>) -> Failure {
     Failure::lasting(ErrorKind::Changed, why)
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
+pub(crate) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     match text(headers, CONTENT_LENGTH) {
         None => Ok(None),
         Some(value) => match number(value) {

@@ -1,5 +1,7 @@
 //! Whom we trust: which certificates, and from where.
 
+mod sessions;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use crate::failure::Failure;
 /// The certificates that a server must prove itself by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Trust {
-    /// Those that the system trusts.
-    System,
+    /// Those that the system trusts, in the file or folder where it keeps them; `None` if it has neither at a usual place.
+    System(Option<&'static str>),
     /// Those in a file and in folders, and who named them.
     Named {
         file: Option<PathBuf>,
@@ -32,7 +34,7 @@ impl Trust {
     pub(crate) fn of(config: &Config) -> Result<Trust> {
         let (file, folders) = (config.ca_bundle()?, config.ca_directory()?);
         let by = match (&file, &folders) {
-            (None, None) => return Ok(Trust::System),
+            (None, None) => return Ok(Trust::of_system()),
             (Some(_), None) => spoken(&config.origin(Key::CaBundle)),
             (None, Some(_)) => spoken(&config.origin(Key::CaDirectory)),
             (Some(_), Some(_)) => format!(
@@ -42,6 +44,13 @@ impl Trust {
             ),
         };
         Ok(Trust::Named { file, folders, by })
+    }
+
+    // Not by what finds them for other programs, which looks into the environment: what that says the settings have heard.
+    fn of_system() -> Trust {
+        let places = SYSTEM_FILES.iter().chain(SYSTEM_FOLDERS);
+        let found = places.copied().find(|place| Path::new(place).exists());
+        Trust::System(found)
     }
 
     /// Those in this file, by the caller's argument.
@@ -56,8 +65,12 @@ impl Trust {
 
 impl fmt::Display for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trust::Named { file, folders, by } = self else {
-            return f.write_str("the system's certificates");
+        let (file, folders, by) = match self {
+            Trust::Named { file, folders, by } => (file, folders, by),
+            Trust::System(Some(place)) => return write!(f, "the system's in {place}"),
+            Trust::System(None) => {
+                return f.write_str("the system's, which has none at a usual place");
+            }
         };
         f.write_str("those in")?;
         let mut word = " ";
@@ -75,7 +88,11 @@ impl fmt::Display for Trust {
 /// `Untrusted` if the certificates cannot be read, or there are none.
 pub(crate) fn config(trust: &Trust) -> Result<ClientConfig, Failure> {
     let found = match trust {
-        Trust::System => rustls_native_certs::load_native_certs(),
+        Trust::System(None) => CertificateResult::default(),
+        Trust::System(Some(place)) if SYSTEM_FOLDERS.contains(place) => {
+            load(None, Some(Path::new(place)))
+        }
+        Trust::System(Some(place)) => load(Some(Path::new(place)), None),
         Trust::Named { file, folders, .. } => load(file.as_deref(), folders.as_deref()),
     };
     let mut store = RootCertStore::empty();
@@ -152,13 +169,27 @@ fn with_roots(store: RootCertStore) -> Result<ClientConfig> {
             Error::new(ErrorKind::Internal, Op::Open, why).because(cause)
         })?;
     let mut config = config.with_root_certificates(store).with_no_client_auth();
+    config.resumption = sessions::sessions();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-fn spoken(origin: &Origin) -> String {
+/// Who said a setting: of the environment the variable.
+pub(crate) fn spoken(origin: &Origin) -> String {
     match origin {
         Origin::Environment(variable) => (*variable).to_owned(),
         other => other.to_string(),
     }
 }
+
+// Where distributions keep what they trust, in one file: Debian, Fedora and its kin, openSUSE, OpenELEC, Alpine.
+const SYSTEM_FILES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/cacert.pem",
+    "/etc/ssl/cert.pem",
+];
+// And in a file each, where there is no such file.
+const SYSTEM_FOLDERS: &[&str] = &["/etc/ssl/certs", "/etc/pki/tls/certs"];

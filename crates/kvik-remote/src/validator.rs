@@ -1,10 +1,12 @@
 //! By what a server lets versions of an object be told apart. Pure.
 
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
+use crate::endpoint::FileStatus;
 use crate::redact;
 
 /// What the server said of the version of an object when it was opened. All ranges of one handle come from that version, or
@@ -13,6 +15,14 @@ use crate::redact;
 pub struct Validator {
     etag: Option<HeaderValue>,
     modified: Option<HeaderValue>,
+    file: Option<File>,
+}
+
+/// What a name node of HDFS tells versions of a file apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct File {
+    modified: Option<u64>,
+    id: Option<u64>,
 }
 
 impl Validator {
@@ -21,6 +31,23 @@ impl Validator {
         Validator {
             etag: headers.get(ETAG).cloned(),
             modified: headers.get(LAST_MODIFIED).cloned(),
+            file: None,
+        }
+    }
+
+    /// What this status says.
+    pub(crate) fn of_file(status: &FileStatus) -> Validator {
+        let (modified, id) = (status.modified, status.id);
+        let date = modified.and_then(|time| {
+            let time = UNIX_EPOCH.checked_add(Duration::from_millis(time))?;
+            // Beyond the year 9999 there are no dates.
+            let is_date = time < UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
+            is_date.then(|| HeaderValue::try_from(httpdate::fmt_http_date(time)).ok())?
+        });
+        Validator {
+            etag: None,
+            modified: date,
+            file: (modified.is_some() || id.is_some()).then_some(File { modified, id }),
         }
     }
 
@@ -30,7 +57,7 @@ impl Validator {
         self.etag.as_ref().and_then(|value| value.to_str().ok())
     }
 
-    /// The time of the last change, as it was sent.
+    /// The time of the last change, as it was sent; of a file of HDFS, for which milliseconds are sent, as such a date.
     #[must_use]
     pub fn last_modified(&self) -> Option<&str> {
         self.modified.as_ref().and_then(|value| value.to_str().ok())
@@ -39,7 +66,7 @@ impl Validator {
     /// Whether it says nothing: then only a change of the size shows.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.etag.is_none() && self.modified.is_none()
+        self.etag.is_none() && self.modified.is_none() && self.file.is_none()
     }
 
     /// The same with texts that show none of `secrets`, which a server may have put there: they are marked, and what is asked
@@ -61,6 +88,9 @@ impl Validator {
 
     /// Whether a reply with `other` is of the same version.
     pub(crate) fn is_same(&self, other: &Validator) -> bool {
+        if self.file.is_some() {
+            return self.file == other.file;
+        }
         match (&self.etag, &other.etag) {
             (Some(ours), Some(theirs)) => opaque(ours) == opaque(theirs),
             (Some(_), None) => false,
@@ -74,6 +104,16 @@ impl Validator {
 
 impl fmt::Display for Validator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(File { modified, id }) = self.file {
+            let said = [("modification time", modified), ("file number", id)];
+            let said = said
+                .into_iter()
+                .filter_map(|(what, value)| Some((what, value?)));
+            let texts: Vec<String> = said
+                .map(|(what, value)| format!("{what} {value}"))
+                .collect();
+            return f.write_str(&texts.join(", "));
+        }
         let (name, value) = match (&self.etag, &self.modified) {
             (Some(etag), _) => ("ETag", etag),
             (None, Some(modified)) => ("Last-Modified", modified),
@@ -92,6 +132,9 @@ fn opaque(tag: &HeaderValue) -> &[u8] {
     bytes.strip_prefix(b"W/").unwrap_or(bytes)
 }
 
+// The last of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_800;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +144,7 @@ mod tests {
         Validator {
             etag: value(etag),
             modified: value(modified),
+            file: None,
         }
     }
 

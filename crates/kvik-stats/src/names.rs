@@ -248,7 +248,21 @@ pub static BYTES_BY_HTTP: Counter = Counter::new(row(
     "bytes_by_http",
     Bytes,
     Unstable,
-    "Bytes of remote objects that came over HTTP into their target, or were kept for it.",
+    "Bytes of remote objects that came over HTTP into their target, or were kept for it; those of S3 and of HDFS are apart.",
+));
+/// Bytes of objects of S3.
+pub static BYTES_BY_S3: Counter = Counter::new(row(
+    "bytes_by_s3",
+    Bytes,
+    Unstable,
+    "Bytes of objects of S3, asked for with keys or without, that came into their target, or were kept for it.",
+));
+/// Bytes of files of HDFS.
+pub static BYTES_BY_WEBHDFS: Counter = Counter::new(row(
+    "bytes_by_webhdfs",
+    Bytes,
+    Unstable,
+    "Bytes of files of HDFS that came over HTTP into their target.",
 ));
 /// A request was sent.
 pub static HTTP_REQUESTS: Counter = Counter::new(row(
@@ -256,6 +270,48 @@ pub static HTTP_REQUESTS: Counter = Counter::new(row(
     Events,
     Unstable,
     "Requests sent to servers, redirected and repeated ones included.",
+));
+/// A connection was made.
+pub static HTTP_CONNECTIONS: Counter = Counter::new(row(
+    "http_connections",
+    Events,
+    Unstable,
+    "Connections made to servers or proxies; a connection is used for many requests.",
+));
+/// Time until the addresses of a host were there.
+pub static HTTP_DNS: Counter = Counter::new(row(
+    "http_dns_ns",
+    Nanoseconds,
+    Unstable,
+    "Time that connections took until the addresses of their host were known.",
+));
+/// Time from the addresses until there was a connection.
+pub static HTTP_TCP: Counter = Counter::new(row(
+    "http_tcp_ns",
+    Nanoseconds,
+    Unstable,
+    "Time that connections took from there until somebody answered, with what a proxy took to connect them through.",
+));
+/// Time of TLS handshakes.
+pub static HTTP_TLS: Counter = Counter::new(row(
+    "http_tls_ns",
+    Nanoseconds,
+    Unstable,
+    "Time that connections took for the handshakes of TLS.",
+));
+/// The system was asked for addresses.
+pub static HTTP_DNS_LOOKUPS: Counter = Counter::new(row(
+    "http_dns_lookups",
+    Events,
+    Unstable,
+    "Names of hosts that the system was asked for; what it says is kept for some seconds.",
+));
+/// A kept connection turned out to be closed.
+pub static HTTP_CLOSED_CONNECTIONS: Counter = Counter::new(row(
+    "http_closed_connections",
+    Events,
+    Unstable,
+    "Requests sent once more at once, since the server had closed the connection that was kept for them.",
 ));
 /// A request failed and was made again.
 pub static HTTP_RETRIES: Counter = Counter::new(row(
@@ -266,7 +322,7 @@ pub static HTTP_RETRIES: Counter = Counter::new(row(
 ));
 /// Time between a failed request and the next.
 pub static HTTP_RETRY_WAIT: Counter = Counter::new(row(
-    "http_retry_wait_ns",
+    "http_retry_backoff_ns",
     Nanoseconds,
     Unstable,
     "Time waited before requests that were made again.",
@@ -287,10 +343,17 @@ pub static HTTP_REDIRECTS_FORGOTTEN: Counter = Counter::new(row(
 ));
 /// An object was opened without its size being known.
 pub static HTTP_SIZE_PROBES: Counter = Counter::new(row(
-    "http_size_probes",
+    "remote_size_probes",
     Events,
     Unstable,
     "Objects whose size was found out by their first bytes.",
+));
+/// Time until sizes were known.
+pub static HTTP_SIZE_PROBING: Counter = Counter::new(row(
+    "remote_size_probing_ns",
+    Nanoseconds,
+    Unstable,
+    "Time until sizes that had to be found out were known.",
 ));
 /// A reply had nothing to tell versions of the object apart by.
 pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
@@ -333,12 +396,21 @@ pub static COUNTERS: &[&Counter] = &[
     &BYTES_BY_CUFILE,
     &REGISTRATIONS_REFUSED,
     &BYTES_BY_HTTP,
+    &BYTES_BY_S3,
+    &BYTES_BY_WEBHDFS,
+    &HTTP_CONNECTIONS,
+    &HTTP_DNS_LOOKUPS,
+    &HTTP_DNS,
+    &HTTP_TCP,
+    &HTTP_TLS,
+    &HTTP_CLOSED_CONNECTIONS,
     &HTTP_REQUESTS,
     &HTTP_RETRIES,
     &HTTP_RETRY_WAIT,
     &HTTP_REDIRECTS,
     &HTTP_REDIRECTS_FORGOTTEN,
     &HTTP_SIZE_PROBES,
+    &HTTP_SIZE_PROBING,
     &HTTP_WITHOUT_VALIDATOR,
 ];
 

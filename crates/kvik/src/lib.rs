@@ -31,7 +31,7 @@
 //!
 //! # Features
 //! - `cudarc`: module `cudarc`, for slices and streams of that crate.
-//! - `remote`: objects of HTTP servers and of S3, by URL: `RemoteHandle`.
+//! - `remote`: objects of HTTP servers, of S3 and of HDFS, by URL: `RemoteHandle`.
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet
@@ -64,3 +64,8 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../quick-start.md")]
 pub struct QuickStart;
+
+/// And those of its page on remote objects, likewise.
+#[cfg(all(doctest, feature = "remote"))]
+#[doc = include_str!("../remote.md")]
+pub struct Remote;

@@ -12,6 +12,11 @@ fn objects_of_s3_pass() {
     short_exam(&Remote::of_s3(), 4);
 }
 
+#[test]
+fn files_of_hdfs_pass() {
+    short_exam(&Remote::of_hdfs(), 60);
+}
+
 /// Nothing of them is kept from when they were opened.
 #[test]
 fn remote_objects_of_known_size_pass() {

@@ -297,6 +297,7 @@ fn heads_may_come_in_two_pieces_split_anywhere() {
 fn asked_for_all() -> Asked {
     Asked {
         number: 0,
+        connection: 0,
         path: String::new(),
         headers: vec![("range".to_owned(), "bytes=1000-1099".to_owned())],
     }

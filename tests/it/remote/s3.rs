@@ -313,6 +313,61 @@ fn keys_that_ended_are_looked_for_again() {
     assert_eq!(server.asked().len(), 3);
 }
 
+/// A source of one's own that takes its time, on a thread of its own, and counts how often it is asked.
+#[derive(Clone, Debug)]
+struct Slow {
+    asked: Arc<AtomicUsize>,
+    account: Arc<AtomicUsize>,
+}
+
+impl std::fmt::Display for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the slow drawer")
+    }
+}
+
+impl Credentials for Slow {
+    fn find(&self) -> Finding<'_> {
+        Box::pin(async {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            let account = self.account.load(Ordering::Relaxed);
+            let looking =
+                tokio::task::spawn_blocking(move || Keys::new(format!("AK{account}"), "secret"));
+            // As whoever asks a service does.
+            Ok(Some(looking.await.unwrap().from_source("the slow drawer")))
+        })
+    }
+}
+
+#[test]
+fn many_requests_whose_keys_ended_ask_their_source_once() {
+    let slow = Slow {
+        asked: Arc::default(),
+        account: Arc::default(),
+    };
+    let now = Arc::clone(&slow.account);
+    let server = Server::start(move |asked| {
+        let account = Account::new(&format!("AK{}", now.load(Ordering::Relaxed)), "secret");
+        match account.check(asked) {
+            Ok(()) => Reply::of(&pattern(1, 0, 1_000_000), asked).script(),
+            Err(refusal) => refusal.script(),
+        }
+    });
+    let handle = options(&server)
+        .credentials(slow.clone())
+        .part_size(ByteSize::kib(40))
+        .open("s3://b/k")
+        .unwrap();
+    assert_eq!(slow.asked.load(Ordering::Relaxed), 1);
+    slow.account.store(1, Ordering::Relaxed);
+    assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, 1_000_000));
+    assert_eq!(slow.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(
+        handle.s3().unwrap().keys.as_deref(),
+        Some("the slow drawer")
+    );
+}
+
 /// developmentseed/obstore#754, oven-sh/bun#16272, apache/arrow#38135: a store takes one way to address a bucket only.
 #[test]
 fn s6_a_store_that_wants_the_bucket_in_the_host_gets_it_there() {

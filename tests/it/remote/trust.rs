@@ -57,6 +57,18 @@ fn an_authority_is_trusted_by_the_variables_that_other_programs_know() {
 }
 
 #[test]
+fn variables_count_by_the_settings_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let file = authority.file(folder.path());
+    let server = authority.serve(Certificate::Right, play);
+    let read = child("remote-by-default").arg(url(&server, "a"));
+    let read = read.env("SSL_CERT_FILE", &file);
+    let said = read.env("SSL_CERT_DIR", folder.path()).succeeds();
+    assert!(said.contains("trusted are the system's"), "{said}");
+}
+
+#[test]
 fn an_authority_is_trusted_for_s3_by_the_profile() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new();

@@ -1,4 +1,4 @@
-//! The doors of remote objects: over HTTP, and of S3 by signed requests, into memory of the host or of a device.
+//! The doors of remote objects: over HTTP, of S3 by signed requests, and of HDFS, into memory of the host or of a device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use kvik::{Keys, ReadAt, RemoteHandle};
 use super::on_device::OnDevice;
 use super::{Door, InFlight, Opened, Setting};
 use crate::gpu::{Gpu, Kind};
+use crate::hdfs::{Cluster, Setup};
 use crate::hostile::{Reply, Server};
 use crate::s3::Account;
 
@@ -23,18 +24,28 @@ pub struct Remote {
 /// Objects by their path, and the server that has them.
 #[derive(Debug)]
 struct Shelf {
-    objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>>,
     next: AtomicUsize,
-    server: Server,
-    account: Option<Account>,
+    keeper: Keeper,
 }
+
+#[derive(Debug)]
+enum Keeper {
+    Server {
+        objects: Objects,
+        server: Server,
+        account: Option<Account>,
+    },
+    Cluster(Cluster),
+}
+
+type Objects = Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>>;
 
 impl Remote {
     /// Objects whose size is found out.
     #[must_use]
     pub fn new() -> Remote {
         Remote {
-            shelf: Shelf::new(None),
+            shelf: Shelf::of(Keeper::server(None)),
             size_known: false,
             device: None,
         }
@@ -44,7 +55,20 @@ impl Remote {
     #[must_use]
     pub fn of_s3() -> Remote {
         Remote {
-            shelf: Shelf::new(Some(Account::new("AKIAMINE", "hunter/2+2"))),
+            shelf: Shelf::of(Keeper::server(Some(Account::new("AKIAMINE", "hunter/2+2")))),
+            ..Remote::new()
+        }
+    }
+
+    /// Files of HDFS, in blocks that are shorter than most of them.
+    #[must_use]
+    pub fn of_hdfs() -> Remote {
+        let setup = Setup {
+            block_size: 10_000,
+            ..Setup::default()
+        };
+        Remote {
+            shelf: Shelf::of(Keeper::Cluster(Cluster::start(setup))),
             ..Remote::new()
         }
     }
@@ -74,11 +98,10 @@ impl Default for Remote {
     }
 }
 
-impl Shelf {
-    fn new(account: Option<Account>) -> Arc<Shelf> {
-        let objects: Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>> = Arc::default();
-        let served = Arc::clone(&objects);
-        let checked = account.clone();
+impl Keeper {
+    fn server(account: Option<Account>) -> Keeper {
+        let objects = Objects::default();
+        let (served, checked) = (Arc::clone(&objects), account.clone());
         let server = Server::start(move |asked| {
             let refusal = checked
                 .as_ref()
@@ -92,37 +115,67 @@ impl Shelf {
                 None => Reply::status(404).script(),
             }
         });
-        Arc::new(Shelf {
+        Keeper::Server {
             objects,
-            next: AtomicUsize::new(0),
             server,
             account,
+        }
+    }
+}
+
+impl Shelf {
+    fn of(keeper: Keeper) -> Arc<Shelf> {
+        Arc::new(Shelf {
+            next: AtomicUsize::new(0),
+            keeper,
         })
     }
 
     /// Puts an object there, and opens it.
     fn open(&self, bytes: &[u8], setting: &Setting, size_known: bool) -> Placed {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
-        let path = match &self.account {
-            Some(_) => format!("/bucket/{name}"),
-            None => format!("/{name}"),
-        };
-        let object = Arc::new(bytes.to_owned());
-        self.objects.lock().unwrap().insert(path.clone(), object);
         let mut options = RemoteHandle::builder().config(&setting.config());
         if size_known {
             options = options.len(bytes.len() as u64);
         }
-        let handle = match &self.account {
-            None => options.open(&self.server.url(&name)),
-            Some(account) => options
-                .endpoint_url(&self.server.url(""))
-                .region(&account.region)
-                .keys(Keys::new(&account.id, &account.secret))
-                .open_bucket_key("bucket", &name),
+        let (path, handle) = match &self.keeper {
+            Keeper::Cluster(cluster) => {
+                let path = format!("/{name}");
+                cluster.put(&path, bytes);
+                let handle = options.open(&cluster.url(&path));
+                (path, handle)
+            }
+            Keeper::Server {
+                objects,
+                server,
+                account,
+            } => {
+                let path = match account {
+                    Some(_) => format!("/bucket/{name}"),
+                    None => format!("/{name}"),
+                };
+                let object = Arc::new(bytes.to_owned());
+                objects.lock().unwrap().insert(path.clone(), object);
+                let handle = match account {
+                    None => options.open(&server.url(&name)),
+                    Some(account) => options
+                        .endpoint_url(&server.url(""))
+                        .region(&account.region)
+                        .keys(Keys::new(&account.id, &account.secret))
+                        .open_bucket_key("bucket", &name),
+                };
+                (path, handle)
+            }
         };
         let handle = handle.unwrap();
         Placed { handle, path }
+    }
+
+    fn take_away(&self, path: &str) {
+        match &self.keeper {
+            Keeper::Cluster(cluster) => cluster.remove(path),
+            Keeper::Server { objects, .. } => drop(objects.lock().unwrap().remove(path)),
+        }
     }
 }
 
@@ -189,6 +242,6 @@ impl Opened for OpenObject {
 
 impl Drop for TakenAway {
     fn drop(&mut self) {
-        self.shelf.objects.lock().unwrap().remove(&self.path);
+        self.shelf.take_away(&self.path);
     }
 }

@@ -8,6 +8,8 @@ use std::ops::Range;
 pub struct Asked {
     /// How many came before it.
     pub number: usize,
+    /// The number of the connection by which it came.
+    pub connection: u64,
     /// What stands in its first line, byte for byte.
     pub path: String,
     /// Its headers, names in lower case.

@@ -16,7 +16,8 @@ pub(super) fn start(place: &Place, ports: &mut Ports) -> Done<Starting> {
     let url = format!("http://127.0.0.1:{plain}/");
     let mut servers = vec![
         Server::new("throttled", plain, format!("{url}throttled/")),
-        Server::new("http", plain, url),
+        // Whoever writes there has another file served.
+        Server::new("http", plain, url).with("folder", text(&fixtures::folder(place))?),
         by_tls(place, "https", secure, "http/1.1")?,
     ];
     let mut listen = vec![format!("{secure} ssl")];

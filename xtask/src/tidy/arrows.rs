@@ -28,8 +28,14 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("kvik-cli", &["kvik", "kvik-bench", "kvik-fake-cuda"]),
     (
         "kvik-tests",
-        // kvik-sys for what the user's own program does on a device.
-        &["kvik", "kvik-fake-cuda", "kvik-fake-cufile", "kvik-sys"],
+        // kvik-sys for what the user's own program does on a device, kvik-cli for what the command fetches from servers.
+        &[
+            "kvik",
+            "kvik-cli",
+            "kvik-fake-cuda",
+            "kvik-fake-cufile",
+            "kvik-sys",
+        ],
     ),
     // For the page of settings.
     ("xtask", &["kvik-config"]),

@@ -1,13 +1,17 @@
 //! `kvik bench`: this machine against its own limit. The measuring is kvik-bench's; here are flags and the screen.
 
 mod gpu;
+mod remote;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use kvik::config::{ByteSize, Config, Key, Origin};
 use kvik_bench::{Options, Progress};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::Exit;
 use crate::failure::{self, Failure, Result};
@@ -35,6 +39,7 @@ pub(crate) struct Flags {
 enum Suite {
     File(FileFlags),
     Gpu(gpu::Flags),
+    Remote(remote::Flags),
 }
 
 /// Sweep threads, task sizes, engines and alignments over reads of one file
@@ -89,6 +94,7 @@ Examples:
   kvik bench --dir /mnt/fast --case cold
   kvik bench file /mnt/fast/data.bin --threads 8
   kvik bench gpu --case read-hot
+  kvik bench remote https://example.org/weights.bin
   kvik bench --json --quiet | jq -r '.cases[] | [.name, .value, .ratio] | @tsv'";
 
 pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
@@ -101,41 +107,57 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
         show(&steps, &progress);
     };
     let measured = match &flags.suite {
-        None => kvik_bench::default_suite(&options(&flags.options, None)?, &mut tell, stop.flag()),
+        None => {
+            let options = options(&flags.options, None)?;
+            measured(kvik_bench::default_suite(&options, &mut tell, stop.flag()))
+        }
         Some(Suite::File(file)) => {
             let options = options(&file.options, file.path.clone())?;
-            kvik_bench::file_suite(&options, &mut tell, stop.flag())
+            measured(kvik_bench::file_suite(&options, &mut tell, stop.flag()))
         }
         Some(Suite::Gpu(gpu)) => {
             let peers = gpu.peers();
             let peers = peers.as_ref();
-            kvik_bench::gpu_suite(&gpu.options()?, peers, &mut tell, stop.flag())
+            let options = gpu.options()?;
+            measured(kvik_bench::gpu_suite(
+                &options,
+                peers,
+                &mut tell,
+                stop.flag(),
+            ))
         }
+        Some(Suite::Remote(remote)) => measured(remote::run(remote, &mut tell, stop)),
     };
     drop(steps);
-    let report = match (measured, stop.requested()) {
+    let (json, text) = match (measured, stop.requested()) {
         (Ok(report), _) => report,
         (Err(_), Some(exit)) => {
             let failure = stopped("bench", exit);
             return Err(match &flags.suite {
                 // A file that was named, and only read.
                 Some(Suite::File(FileFlags { path: Some(_), .. })) => failure,
+                Some(Suite::Remote(remote)) if remote.names_an_object() => failure,
                 _ => failure.hint("its files are removed"),
             });
         }
-        (Err(error), None) => return Err(named(error.into())),
+        (Err(failure), None) => return Err(named(failure)),
     };
-    let json = serde_json::to_value(&report).map_err(|error| {
-        Failure::new(
-            Exit::Failed,
-            "Internal",
-            format!("bench: the report is no JSON: {error}"),
-        )
-    })?;
     if let Some(Suite::Gpu(gpu)) = &flags.suite {
         gpu.save(&json)?;
     }
-    Ok(Report::new(json).text(report.to_string()))
+    Ok(Report::new(json).text(text))
+}
+
+/// A report as programs and as people read it.
+fn measured<R: Serialize + Display, E: Into<Failure>>(
+    report: Result<R, E>,
+) -> Result<(Value, String)> {
+    let report = report.map_err(Into::into)?;
+    let json = serde_json::to_value(&report).map_err(|error| {
+        let message = format!("bench: the report is no JSON: {error}");
+        Failure::new(Exit::Failed, "Internal", message)
+    })?;
+    Ok((json, report.to_string()))
 }
 
 /// What a log must not go into: a file that is measured is only read, and one that is written holds a report.
@@ -143,7 +165,7 @@ pub(crate) fn used(flags: &Flags) -> Used {
     let file = match &flags.suite {
         Some(Suite::File(file)) => file.path.clone(),
         Some(Suite::Gpu(gpu)) => gpu.saved_to().cloned(),
-        None => None,
+        Some(Suite::Remote(_)) | None => None,
     };
     Used {
         paths: file.into_iter().collect(),

@@ -16,7 +16,8 @@ use crate::style::{BAD, FAINT, HEADING};
 ///
 /// From weak to strong: the default, the user's settings file, the environment, the command line. A
 /// bad value in the file or the environment only stops what needs it; here all of them are listed.
-/// Behind the origin, [planned] marks what this version reads and checks but does not act on.
+/// Behind the origin, [planned] marks what this version reads and checks but does not act on, and
+/// [stored] what only KvikIO acts on.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
@@ -142,7 +143,7 @@ fn table(config: &Config) -> String {
             key.name()
         );
     }
-    for effect in [Effect::CommandOnly, Effect::Planned] {
+    for effect in [Effect::CommandOnly, Effect::Planned, Effect::Stored] {
         let _ = writeln!(
             text,
             "{FAINT}[{effect}] {}{FAINT:#}",

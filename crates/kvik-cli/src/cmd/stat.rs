@@ -1,5 +1,7 @@
 //! `kvik stat`: what kvik knows about a file, and by which route its bytes would go.
 
+mod object;
+
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,8 +20,11 @@ use crate::url::url_of;
 /// Show size, cached pages, device and alignment of a file, and which route its bytes take
 ///
 /// What cannot be found out is shown with the reason. Nothing is read from the file itself; where the
-/// kernel does not tell what is cached, a few pages are tried. Of an object of S3 it shows the address
-/// asked, where the keys came from, and the region.
+/// kernel does not tell what is cached, a few pages are tried.
+///
+/// Of a URL it shows the kind of object, its size, by what its version is told (and so whether a copy of
+/// it can be gone on with), how the server calls itself, and as whom it was asked; of an object of S3
+/// also the address, the region, and where the bucket is in the address.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(crate) struct Flags {
@@ -29,7 +34,8 @@ pub(crate) struct Flags {
 
 const AFTER: &str = "\
 Exit codes:
-  0 shown, 3 no such file, 4 its directory may not be searched; `kvik --help` has the whole table.
+  0 shown, 1 the server cannot be reached, 3 no such file or object, 4 its directory may not be searched or
+  the server denies it; `kvik --help` has the whole table.
 
 Examples:
   kvik stat data.bin
@@ -40,7 +46,7 @@ Examples:
 pub(crate) fn run(flags: &Flags) -> Result<Report> {
     let path = &flags.path;
     if let Some(url) = url_of(path) {
-        return Ok(of_object(&RemoteHandle::open(url)?));
+        return Ok(object::report(url, &RemoteHandle::open(url)?));
     }
     let probe = FileProbe::of(path)?;
     let facts = fs::metadata(path).map_err(|error| Failure::io("inspect", path, &error))?;
@@ -81,43 +87,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Report> {
         Err(error) => writeln!(text, "{HEADING}route{HEADING:#}\n  none: {error}"),
     };
     Ok(Report::new(object).text(text))
-}
-
-/// What a server says of an object.
-fn of_object(object: &RemoteHandle) -> Report {
-    let kind = object.kind().to_string();
-    let validator = object.validator();
-    let etag = validator.as_ref().and_then(|known| known.etag());
-    let modified = validator.as_ref().and_then(|known| known.last_modified());
-    let mut report = json!({
-        "url": object.url(),
-        "kind": kind,
-        "bytes": object.len(),
-        "etag": etag,
-        "last_modified": modified,
-    });
-    let mut rows = vec![
-        ("url", object.url().to_owned()),
-        ("kind", kind),
-        ("size, bytes", object.len().to_string()),
-        ("etag", etag.unwrap_or("none").to_owned()),
-        ("last modified", modified.unwrap_or("unknown").to_owned()),
-    ];
-    if let Some(facts) = object.s3() {
-        report["address"] = json!(facts.address);
-        report["keys"] = json!(facts.keys);
-        report["region"] = json!(facts.region);
-        rows.extend([
-            ("address", facts.address),
-            ("keys", facts.keys.unwrap_or("none".to_owned())),
-            ("region", facts.region),
-        ]);
-    }
-    let rows = rows.iter();
-    let text: String = rows
-        .map(|(label, value)| format!("{label:LABEL$}{value}\n"))
-        .collect();
-    Report::new(report).text(text)
 }
 
 /// Plain data of kvik as JSON.

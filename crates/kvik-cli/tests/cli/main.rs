@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench_gpu;
+mod bench_remote;
 mod cat;
 mod copy;
 mod doctor;
@@ -15,7 +16,9 @@ mod output;
 mod part;
 mod refused_copy;
 mod reports;
+mod resume;
 mod serve;
+mod server;
 mod settings;
 mod support;
 mod urls;

@@ -98,16 +98,20 @@ fn standard_streams_are_refused_with_what_to_do_instead() {
 }
 
 #[test]
-fn a_url_to_copy_to_is_a_missing_file_with_a_hint() {
+fn a_url_to_copy_to_is_refused_and_no_file_is_made_of_it() {
     let (folder, source, _) = folder_with(10);
     let run = kvik()
         .current_dir(folder.path())
         .arg("copy")
-        .args([source.as_path(), Path::new("http://localhost/data.bin")])
+        .args([
+            source.as_path(),
+            Path::new("http://me:secret@localhost/data.bin"),
+        ])
         .assert()
-        .code(3);
+        .code(7);
     let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     assert!(said.contains("copies to URLs are planned"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
     assert_eq!(names(folder.path()), ["a"]);
 }
 

@@ -1,56 +1,9 @@
 //! Commands on URLs.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 
-use crate::support::kvik;
-
-/// A server of ranges that has these bytes at each of its URLs but `/missing`. It ends with the process.
-#[expect(clippy::disallowed_methods, reason = "a server has threads")]
-pub(crate) fn serve(bytes: Vec<u8>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let bytes = bytes.clone();
-            std::thread::spawn(move || connection.map(|socket| answer(socket, &bytes)));
-        }
-    });
-    format!("http://{address}")
-}
-
-fn answer(mut socket: TcpStream, bytes: &[u8]) {
-    let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
-    while let Some(Ok(first)) = lines.next() {
-        let mut range = 0..bytes.len();
-        for line in lines.by_ref().map_while(Result::ok) {
-            let line = line.to_ascii_lowercase();
-            if let Some((from, to)) = line
-                .strip_prefix("range: bytes=")
-                .and_then(|r| r.split_once('-'))
-            {
-                range = from.parse().unwrap()..(to.parse::<usize>().unwrap() + 1).min(bytes.len());
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let head = match first.contains("/missing") {
-            true => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
-            false => format!(
-                "HTTP/1.1 206 Partial\r\netag: \"one\"\r\ncontent-length: {}\r\ncontent-range: bytes {}-{}/{}\r\n\r\n",
-                range.len(),
-                range.start,
-                range.end - 1,
-                bytes.len()
-            ),
-        };
-        socket.write_all(head.as_bytes()).unwrap();
-        if !first.contains("/missing") {
-            socket.write_all(&bytes[range]).unwrap();
-        }
-    }
-}
+use crate::server::{AtLimit, Server};
+use crate::support::{binary, kvik, names, object};
 
 fn bytes() -> Vec<u8> {
     (0..9_000_000_u32)
@@ -61,7 +14,7 @@ fn bytes() -> Vec<u8> {
 #[test]
 fn a_remote_object_is_copied_whole_under_its_own_name() {
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("{}/dir/data.bin?token=secret", serve(bytes()));
+    let url = Server::start(bytes()).url("/dir/data.bin?token=secret");
     let run = kvik()
         .arg("copy")
         .arg(&url)
@@ -86,12 +39,13 @@ fn a_remote_object_is_copied_whole_under_its_own_name() {
         said.contains("404 Not Found") && !said.contains("secret"),
         "{said}"
     );
+    assert!(!said.contains("hint:"), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_range_of_a_remote_object_is_printed() {
-    let url = format!("{}/data.bin", serve(bytes()));
+    let url = Server::start(bytes()).url("/data.bin");
     for (range, expected) in [("100+50", 100..150), ("8999990..", 8_999_990..9_000_000)] {
         let run = kvik()
             .args(["cat", "--range", range, &url])
@@ -105,7 +59,7 @@ fn a_range_of_a_remote_object_is_printed() {
 
 #[test]
 fn what_a_server_says_of_an_object_is_shown() {
-    let url = format!("{}/data.bin", serve(bytes()));
+    let url = Server::start(bytes()).url("/data.bin");
     let run = kvik().args(["stat", "--json", &url]).assert().code(0);
     let shown: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     assert_eq!(
@@ -113,11 +67,49 @@ fn what_a_server_says_of_an_object_is_shown() {
         (&9_000_000.into(), &"HTTP".into())
     );
     assert_eq!(shown["etag"], "\"one\"");
+    assert_eq!(shown["validator"], "strong");
+    assert_eq!(shown["server"], "mine/1.0");
+    assert_eq!(shown["credentials"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_a_server_does_not_say_is_shown_as_nothing_and_who_asks_without_a_secret() {
+    let server = Server::start(bytes());
+    let url = server
+        .url("/data.bin")
+        .replace("http://", "http://me:hunter22@");
+    for (headers, validator, name) in [
+        ("", "none", "none"),
+        ("etag: W/\"a\"\r\nserver: me hunter22\r\n", "weak", "me ***"),
+        (
+            "last-modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n",
+            "time",
+            "none",
+        ),
+    ] {
+        server.replace(bytes(), headers);
+        let run = kvik().args(["stat", &url]).assert().code(0);
+        let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+        let row = |label: &str| {
+            let mut lines = text.lines();
+            lines
+                .find_map(|line| line.strip_prefix(&format!("{label:22}")))
+                .map(str::to_owned)
+        };
+        assert_eq!(row("validator").as_deref(), Some(validator), "{text}");
+        assert!(row("server").unwrap().contains(name), "{text}");
+        assert_eq!(
+            row("credentials").as_deref(),
+            Some("the user in the URL"),
+            "{text}"
+        );
+        assert!(!text.contains("hunter22"), "{text}");
+    }
 }
 
 #[test]
 fn objects_of_s3_are_copied_printed_and_shown_with_who_asked_and_where() {
-    let endpoint = serve(bytes());
+    let endpoint = Server::start(bytes()).url("");
     let keyed = || {
         let mut command = kvik();
         command
@@ -137,6 +129,8 @@ fn objects_of_s3_are_copied_printed_and_shown_with_who_asked_and_where() {
         ("keys", "the environment"),
         ("region", "eu-west-1"),
         ("address", &address),
+        ("addressing", "path"),
+        ("server", "mine/1.0"),
     ] {
         assert_eq!(shown[name], value, "{shown}");
     }
@@ -162,4 +156,143 @@ fn objects_of_s3_are_copied_printed_and_shown_with_who_asked_and_where() {
     let shown: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     assert_eq!(shown["kind"], "S3 public");
     assert_eq!(shown["keys"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_url_without_a_name_asks_for_one_and_no_user_becomes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = Server::start(bytes()).url("");
+    let host = url.strip_prefix("http://").unwrap();
+    for url in [
+        format!("http://me:secret@{host}?a=b"),
+        format!("http://me:secret@{host}/dir/?a=b/c"),
+        format!("http://me:secret@{host}/dir/..%2fescaped"),
+    ] {
+        let run = kvik()
+            .arg("copy")
+            .arg(&url)
+            .arg(folder.path())
+            .assert()
+            .code(2);
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(
+            said.contains("name the new file") && !said.contains("secret"),
+            "{said}"
+        );
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    }
+    // With a name of its own it is copied.
+    let url = format!("http://me:secret@{host}?a=b");
+    kvik()
+        .arg("copy")
+        .arg(&url)
+        .arg(folder.path().join("c"))
+        .assert()
+        .code(0);
+    assert!(std::fs::read(folder.path().join("c")).unwrap() == bytes());
+    let url = format!("http://me:secret@{host}/dir/a%20b?a=b");
+    kvik()
+        .arg("copy")
+        .arg(&url)
+        .arg(folder.path())
+        .assert()
+        .code(0);
+    assert_eq!(names(folder.path()), ["a b", "c"]);
+}
+
+#[test]
+fn a_copy_has_the_permissions_of_a_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(bytes());
+    for (umask, mode) in [
+        ("022", 0o644),
+        ("027", 0o640),
+        ("077", 0o600),
+        ("002", 0o664),
+    ] {
+        let copy = folder.path().join(umask);
+        let script = format!("umask {umask}; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh"]).arg(binary());
+        command.args(["copy", &server.url("/a")]).arg(&copy);
+        assert!(command.output().unwrap().status.success());
+        let facts = std::fs::metadata(&copy).unwrap();
+        assert_eq!(facts.permissions().mode() & 0o7777, mode, "{umask}");
+    }
+}
+
+#[test]
+fn a_copy_is_verified_and_an_empty_object_is_one_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for bytes in [Vec::new(), vec![7], bytes()] {
+        let server = Server::start(bytes.clone());
+        let copy = folder.path().join("b");
+        let run = kvik()
+            .args(["copy", "--json", "--verify", &server.url("/a")])
+            .arg(&copy)
+            .assert()
+            .code(0);
+        let report = object(&run.get_output().stdout);
+        assert_eq!(report["verified"], true);
+        assert_eq!(report["synced"], true);
+        assert_eq!(report["bytes"], bytes.len());
+        assert!(std::fs::read(&copy).unwrap() == bytes);
+        assert_eq!(names(folder.path()), ["b"]);
+    }
+}
+
+#[test]
+fn requests_that_were_made_again_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(bytes());
+    server.begin_run(1 << 20, AtLimit::HangsUp);
+    let copy = folder.path().join("b");
+    let failing = [
+        "copy",
+        "--json",
+        "--stats",
+        "--set",
+        "http_max_attempts=2",
+        &server.url("/a"),
+    ];
+    let run = kvik().args(failing).arg(&copy).assert().code(1);
+    let stats = object(&run.get_output().stdout)["stats"].clone();
+    assert!(
+        stats["counters"]["http_retries"].as_u64().unwrap() > 0,
+        "{stats}"
+    );
+    server.begin_run(u64::MAX, AtLimit::Waits);
+    let run = kvik()
+        .args(["copy", "--stats", &server.url("/a")])
+        .arg(&copy)
+        .assert()
+        .code(0);
+    let table = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    assert!(table.contains("http requests"), "{table}");
+}
+
+#[test]
+fn what_cannot_take_a_copy_is_told_before_the_server_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(bytes());
+    std::fs::create_dir(folder.path().join("data.bin")).unwrap();
+    let missing = folder.path().join("missing/");
+    for (destination, code, kind) in [
+        (folder.path(), 2, "IsADirectory"),
+        (&missing, 3, "NotFound"),
+        (std::path::Path::new("-"), 2, "Misuse"),
+        (std::path::Path::new("/dev/null"), 2, "Misuse"),
+        (std::path::Path::new("s3://bucket/key"), 7, "Unsupported"),
+    ] {
+        let run = kvik()
+            .args(["copy", "--json", &server.url("/data.bin")])
+            .arg(destination)
+            .assert()
+            .code(code);
+        let error = object(&run.get_output().stdout)["error"].clone();
+        assert_eq!(error["kind"], kind, "{error}");
+    }
+    assert_eq!(server.sent(), 0);
+    assert_eq!(names(folder.path()), ["data.bin"]);
 }

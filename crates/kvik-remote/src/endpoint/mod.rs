@@ -26,7 +26,7 @@ pub(crate) use webhdfs::starts_like_html;
 pub use webhdfs::{FileStatus, WebHdfsEndpoint, WebHdfsOptions};
 
 use crate::credentials::Keys;
-use crate::redact;
+use crate::{percent, redact};
 
 /// What is wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,9 +113,22 @@ impl Request {
         };
         let url = Url::parse(&self.url).ok();
         url.filter(|url| url.as_str() == meant).ok_or_else(|| {
-            let why = "a part of the path is `.` or `..`, or the host is none to the HTTP client, so that it would ask for something else";
+            let what = match self.dots() {
+                Some(dots) => {
+                    format!("a part of the path is `{dots}`, which the HTTP client resolves")
+                }
+                None => "the host is none to the HTTP client".to_owned(),
+            };
+            let why = format!("{what}, so that it would ask for something else");
             Error::new(ErrorKind::Unsupported, Op::Open, why)
         })
+    }
+
+    /// The part of the path that is a step to the client, and a name to everybody else.
+    fn dots(&self) -> Option<&str> {
+        let (path, _) = self.url.split_once('?').unwrap_or((self.url.as_str(), ""));
+        let is_step = |part: &&str| matches!(&*percent::decode(part), b"." | b"..");
+        path.split('/').find(is_step)
     }
 }
 
@@ -199,14 +212,24 @@ mod tests {
             of("https://h/a'b?c='d'").unwrap().as_str(),
             "https://h/a'b?c=%27d%27"
         );
-        for url in [
-            "https://h/a/../b",
-            "https://h/a/.",
-            "https://h/%2E%2e/b",
-            "https://h/.%2e/b",
-            "https://1.2.3.4.5/a",
+        for (url, says) in [
+            ("https://h/a/../b", "a part of the path is `..`,"),
+            ("https://h/a/.", "a part of the path is `.`,"),
+            ("https://h/a/.?b/..", "a part of the path is `.`,"),
+            ("https://h/%2E%2e/b", "a part of the path is `%2E%2e`,"),
+            ("https://h/.%2e/b", "a part of the path is `.%2e`,"),
+            (
+                "https://1.2.3.4.5/a",
+                "the host is none to the HTTP client,",
+            ),
+            (
+                "https://1.2.3.4.5/a?b/..",
+                "the host is none to the HTTP client,",
+            ),
         ] {
-            assert_eq!(of(url).unwrap_err().kind(), ErrorKind::Unsupported, "{url}");
+            let error = of(url).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{url}");
+            assert!(error.to_string().contains(says), "{error}");
         }
     }
 

@@ -5,7 +5,7 @@ use kvik_core::{Error, ErrorKind, Op, Result};
 use serde::Deserialize;
 
 use super::{Ask, Endpoint, Moment, Request, authorize, given, other_kind, refused};
-use crate::location::{Found, Location, WebUrl};
+use crate::location::{Found, Location, WebUrl, name_node_port};
 use crate::percent;
 
 /// What holds for a file of HDFS besides its location.
@@ -54,14 +54,15 @@ impl WebHdfsEndpoint {
         })
     }
 
-    /// The same file as another name node of the cluster, at `HOST:PORT`, has it.
+    /// The same file as another name node of the cluster has it, at `HOST` or `HOST:PORT`.
     ///
     /// # Errors
     /// `Misuse` for what is no host.
     pub fn at_name_node(&self, authority: &str) -> Result<WebHdfsEndpoint> {
         let elsewhere = self.url.at_authority(authority)?;
+        let port = name_node_port(elsewhere.is_secure());
         Ok(WebHdfsEndpoint {
-            url: elsewhere,
+            url: elsewhere.with_default_port(port),
             headers: self.headers.clone(),
         })
     }
@@ -112,16 +113,23 @@ pub struct FileStatus {
     pub len: u64,
     /// When it was last written to, in milliseconds since 1970.
     pub modified: Option<u64>,
+    /// The number of the file, which another file of the same name does not have.
+    pub id: Option<u64>,
+    /// How long its blocks are.
+    pub block_size: Option<u64>,
 }
 
 impl FileStatus {
+    /// A status has some hundred bytes; more than so many are none.
+    pub(crate) const LONGEST: usize = 64 << 10;
+
     /// Reads the answer to [`Ask::Length`].
     ///
     /// # Errors
     /// `IsADirectory` for a directory; `BadReply` for what is no status of a file.
     pub fn read(body: &[u8]) -> Result<FileStatus> {
         let bad = |why: &'static str| Error::new(ErrorKind::BadReply, Op::Inspect, why);
-        if body.len() > LONGEST {
+        if body.len() > FileStatus::LONGEST {
             return Err(bad(
                 "the name node answered with more than the status of a file has",
             ));
@@ -148,6 +156,9 @@ impl FileStatus {
         Ok(FileStatus {
             len: status.length,
             modified: status.modification_time,
+            // 0 where a server knows none.
+            id: status.file_id.filter(|id| *id > 0),
+            block_size: status.block_size.filter(|size| *size > 0),
         })
     }
 }
@@ -173,6 +184,8 @@ struct StatusReply {
 struct Status {
     length: u64,
     modification_time: Option<u64>,
+    file_id: Option<u64>,
+    block_size: Option<u64>,
     #[serde(rename = "type")]
     kind: Option<String>,
 }
@@ -202,9 +215,6 @@ fn set(parts: &mut Vec<String>, name: &str, value: Option<&str>) -> Result<()> {
     ));
     Ok(())
 }
-
-// A status has some hundred bytes.
-const LONGEST: usize = 64 << 10;
 
 #[cfg(test)]
 #[path = "webhdfs_tests.rs"]

@@ -10,27 +10,54 @@ use kvik_core::corridor::{Engine, Lane};
 use kvik_stats::Backend;
 
 use super::lane::{Event, FetchLane};
+use super::stretch::Stretch;
 use crate::object::Object;
 use crate::transport::runtime;
 
 /// Moves the bytes of one call.
 pub(crate) struct Fetch {
     pub(super) object: Arc<Object>,
-    // How many requests a lane has under way at a time.
-    pub(super) room: usize,
+    room: Room,
     pub(super) deadline: Option<Instant>,
     stopped: AtomicBool,
     lanes: Mutex<Vec<Sender<Event>>>,
 }
 
+/// How many requests a lane has under way at a time.
+#[derive(Debug)]
+pub(crate) enum Room {
+    /// As many as somebody said.
+    Fixed(usize),
+    /// Its share of what was learnt, and is learnt from what it brings.
+    Learnt { lanes: usize, stretch: Stretch },
+}
+
 impl Fetch {
-    pub(crate) fn new(object: Arc<Object>, room: usize, deadline: Option<Instant>) -> Fetch {
+    pub(crate) fn new(object: Arc<Object>, room: Room, deadline: Option<Instant>) -> Fetch {
         Fetch {
             object,
-            room: room.max(1),
+            room,
             deadline,
             stopped: AtomicBool::new(false),
             lanes: Mutex::new(Vec::new()),
+        }
+    }
+
+    pub(super) fn room(&self) -> usize {
+        match &self.room {
+            Room::Fixed(room) => *room,
+            Room::Learnt { lanes, .. } => self.object.origin.requests() / lanes,
+        }
+        .max(1)
+    }
+
+    /// A task is over that brought so many bytes.
+    pub(super) fn brought(&self, bytes: u64) {
+        let Room::Learnt { stretch, .. } = &self.room else {
+            return;
+        };
+        if let Some((requests, bytes, time)) = stretch.add(bytes, Instant::now()) {
+            stretch.begin(self.object.origin.learn(requests, bytes, time));
         }
     }
 

@@ -8,7 +8,6 @@ use std::time::Instant;
 use bytes::Bytes;
 use kvik_core::corridor::{Completion, FillWindow, Lane, Task, Window};
 use kvik_core::{Error, ErrorKind, Op};
-use kvik_stats::names;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
@@ -87,7 +86,7 @@ impl<'w> FetchLane<'w> {
             Event::Bytes(number, bytes, room) => {
                 if let Some(arriving) = self.under_way.get_mut(&number) {
                     let count = arriving.window.put(&bytes);
-                    names::BYTES_BY_HTTP.add(count as u64);
+                    self.engine.object.origin.bytes().add(count as u64);
                     if count < bytes.len() {
                         let why = "more came than was asked for";
                         self.end(number, Some(Error::new(ErrorKind::Internal, Op::Read, why)));
@@ -103,6 +102,9 @@ impl<'w> FetchLane<'w> {
     fn end(&mut self, number: u64, error: Option<Error>) {
         if let Some(arriving) = self.under_way.remove(&number) {
             arriving.requests.abort();
+            if error.is_none() {
+                self.engine.brought(arriving.window.filled() as u64);
+            }
             self.finished
                 .push(completion(arriving.task, arriving.window, error));
         }
@@ -118,7 +120,7 @@ impl<'w> FetchLane<'w> {
 
 impl<'w> Lane<'w> for FetchLane<'w> {
     fn room(&self) -> usize {
-        self.engine.room.saturating_sub(self.in_flight())
+        self.engine.room().saturating_sub(self.in_flight())
     }
 
     fn in_flight(&self) -> usize {
@@ -155,7 +157,7 @@ impl<'w> Lane<'w> for FetchLane<'w> {
             let kept = &object.head[at as usize..];
             let kept = &kept[..kept.len().min((end - at) as usize)];
             at += window.put(kept) as u64;
-            names::BYTES_BY_HTTP.add(kept.len() as u64);
+            object.origin.bytes().add(kept.len() as u64);
         }
         if at >= end {
             return self.finished.push(completion(task, window, None));

@@ -11,6 +11,8 @@
 mod engine;
 mod lane;
 mod requests;
+mod stretch;
 
-pub(crate) use engine::Fetch;
+pub(crate) use engine::{Fetch, Room};
 pub(crate) use requests::again;
+pub(crate) use stretch::Stretch;

@@ -36,7 +36,14 @@ pub(crate) async fn bring(
         let Err(failure) = attempt(object, &mut at, range.end, sink).await else {
             continue;
         };
+        object.stumbled(before);
         failures.note(at - before);
+        again(&object.origin, failure, failures.in_a_row)
+            .await
+            .map_err(|failure| failure.into_error(Op::Read, failures.in_a_row))?;
+    }
+    while let Err(failure) = object.confirm().await {
+        failures.note(0);
         again(&object.origin, failure, failures.in_a_row)
             .await
             .map_err(|failure| failure.into_error(Op::Read, failures.in_a_row))?;

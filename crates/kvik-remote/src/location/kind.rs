@@ -1,8 +1,9 @@
 //! [`Kind`]: the protocols.
 
 use std::fmt;
+use std::str::FromStr;
 
-use kvik_core::Result;
+use kvik_core::{Error, ErrorKind, Op, Result};
 
 use super::Location;
 
@@ -52,6 +53,27 @@ impl Kind {
     }
 }
 
+impl FromStr for Kind {
+    type Err = Error;
+
+    /// `s3`, `s3-public`, `s3-presigned`, `webhdfs` or `http`, with or without hyphens, in any case; and what is printed.
+    fn from_str(text: &str) -> Result<Kind> {
+        let letters = |c: &char| !matches!(c, ' ' | '-' | '_');
+        let word: String = text.to_ascii_lowercase().chars().filter(letters).collect();
+        match word.as_str() {
+            "s3" => Ok(Kind::S3),
+            "s3public" => Ok(Kind::S3Public),
+            "s3presigned" | "s3presignedurl" | "s3withpresignedurl" => Ok(Kind::S3Presigned),
+            "webhdfs" => Ok(Kind::WebHdfs),
+            "http" => Ok(Kind::Http),
+            _ => {
+                let why = "a kind of object is s3, s3-public, s3-presigned, webhdfs or http";
+                Err(Error::new(ErrorKind::Misuse, Op::Configure, why))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -61,5 +83,24 @@ impl fmt::Display for Kind {
             Kind::WebHdfs => "WebHDFS",
             Kind::Http => "HTTP",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_read_as_it_is_printed_and_as_a_word() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
+            let upper = kind.to_string().to_uppercase().replace(' ', "_");
+            assert_eq!(upper.parse::<Kind>().unwrap(), kind, "{upper}");
+        }
+        assert_eq!(" s3-presigned ".parse::<Kind>().unwrap(), Kind::S3Presigned);
+        for text in ["", "ftp", "s4", "http, s3"] {
+            let error = text.parse::<Kind>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse, "{text}");
+        }
     }
 }

@@ -114,6 +114,10 @@ impl WebUrl {
         self.query.as_deref()
     }
 
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
     /// With this port where the URL has none.
     pub(crate) fn with_default_port(mut self, port: u16) -> WebUrl {
         if !self.port_written {
@@ -130,16 +134,12 @@ impl WebUrl {
 
     /// The same at another `HOST:PORT`.
     pub(crate) fn at_authority(&self, authority: &str) -> Result<WebUrl> {
-        if authority.contains(['/', '?', '#', '@']) {
-            return Err(refused(
-                "a host and its port are expected, and nothing else of a URL",
-            ));
-        }
-        let elsewhere = WebUrl::split(self.secure, authority)?;
+        let (host, port) = read_authority(authority)?;
+        let own = if self.secure { 443 } else { 80 };
         Ok(WebUrl {
-            host: elsewhere.host,
-            port: elsewhere.port,
-            port_written: elsewhere.port_written,
+            host,
+            port: port.filter(|port| *port != own),
+            port_written: port.is_some(),
             ..self.clone()
         })
     }
@@ -204,6 +204,17 @@ fn read_user_info(text: &str) -> Result<UserInfo> {
         user: decoded(user)?,
         password: decoded(password)?,
     })
+}
+
+/// `HOST` or `HOST:PORT`, and nothing else of a URL.
+pub(crate) fn read_authority(text: &str) -> Result<(String, Option<u16>)> {
+    if text.contains(['/', '?', '#', '@']) {
+        return Err(refused(
+            "a host and its port are expected, and nothing else of a URL",
+        ));
+    }
+    let (host, port) = split_port(text)?;
+    Ok((read_host(host)?, port))
 }
 
 fn split_port(address: &str) -> Result<(&str, Option<u16>)> {

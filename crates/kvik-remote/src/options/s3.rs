@@ -30,13 +30,13 @@ pub enum Anonymous {
 /// What was said of S3. Its `Debug` shows no secret.
 #[derive(Clone, Default)]
 pub(super) struct S3Wishes {
-    credentials: Option<Arc<dyn Credentials>>,
-    profile: Option<String>,
-    anonymous: Anonymous,
-    region: Option<String>,
-    endpoint: Option<String>,
-    addressing: Option<Addressing>,
-    requester_pays: bool,
+    pub(super) credentials: Option<Arc<dyn Credentials>>,
+    pub(super) profile: Option<String>,
+    pub(super) anonymous: Anonymous,
+    pub(super) region: Option<String>,
+    pub(super) endpoint: Option<String>,
+    pub(super) addressing: Option<Addressing>,
+    pub(super) requester_pays: bool,
 }
 
 impl fmt::Debug for S3Wishes {
@@ -126,7 +126,7 @@ impl RemoteOptions {
         let variable = kvik_config::variable;
         let profile = ProfileFiles::from_lookup(variable, wishes.profile.as_deref())?.profile()?;
         let settings = AwsSettings::read(variable, profile.as_ref())?;
-        if let (Trust::System, Some(said)) = (&*trust, settings.ca_bundle) {
+        if let (Trust::System(_), Some(said)) = (&*trust, settings.ca_bundle) {
             *trust = Trust::Named {
                 file: Some(PathBuf::from(said.value)),
                 folders: None,

@@ -3,6 +3,7 @@
 
 mod regions;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -11,7 +12,9 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwapOption;
 use http::HeaderMap;
 use http::header::LOCATION;
+use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
+use tokio::sync::Mutex;
 
 use self::regions::Bucket;
 use crate::cause::Cause;
@@ -40,6 +43,8 @@ pub(crate) struct Store {
     bucket: Bucket,
     account: Account,
     keys: ArcSwapOption<Keys>,
+    // Held by the one who asks the source again.
+    finding: PerProcess<Mutex<()>>,
     region: ArcSwapOption<Arc<str>>,
     /// Whether a server has taken a request.
     was_good: AtomicBool,
@@ -80,6 +85,7 @@ impl Store {
             bucket,
             account,
             keys: ArcSwapOption::empty(),
+            finding: PerProcess::new(),
             region: ArcSwapOption::new(region),
             was_good: AtomicBool::new(false),
         }
@@ -107,9 +113,10 @@ impl Store {
     /// Looks for other keys where those in use end soon. Keys that are not there stay not there: what was begun without a
     /// signature does not become somebody's.
     pub(crate) async fn keep_fresh(&self, now: SystemTime) -> Result<()> {
-        let ends = self.keys.load().as_ref().and_then(|keys| keys.expiry());
+        let keys = self.keys.load_full();
+        let ends = keys.as_ref().and_then(|keys| keys.expiry());
         match ends {
-            Some(end) if end <= now + EARLY => match self.find_again().await {
+            Some(end) if end <= now + EARLY => match self.find_other_than(keys.as_ref()).await {
                 // They are good for a moment still.
                 Err(_) if end > now => Ok(()),
                 found => found,
@@ -150,7 +157,7 @@ impl Store {
         if !tried.renewed && self.is_signed() && answer.is_about_keys() {
             tried.renewed = true;
             // Where the source fails now, the refusal is what counts.
-            let _ = self.find_again().await;
+            let _ = self.find_other_than(tried.keys_used.as_ref()).await;
             let has_others = self.keys.load().as_deref() != tried.keys_used.as_deref();
             if has_others || self.was_good.load(Ordering::Relaxed) {
                 self.renew();
@@ -266,11 +273,23 @@ impl Store {
         }
     }
 
-    /// Takes the keys that the source has by now.
-    async fn find_again(&self) -> Result<()> {
+    /// Takes the keys that the source has by now. Of many requests that have `used` the same, one asks it.
+    async fn find_other_than(&self, used: Option<&Arc<Keys>>) -> Result<()> {
         let (Account::IfAny(source) | Account::Always(source)) = &self.account else {
             return Ok(());
         };
+        let finding = match self
+            .finding
+            .get_or_make(|| Ok::<_, Infallible>(Mutex::new(())))
+        {
+            Ok(finding) => finding,
+            Err(never) => match never {},
+        };
+        let _alone = finding.lock().await;
+        let now = self.keys.load_full();
+        if now.as_ref().map(Arc::as_ptr) != used.map(Arc::as_ptr) {
+            return Ok(());
+        }
         if let Some(found) = source.find().await? {
             self.keys.store(Some(Arc::new(found)));
         }

@@ -7,10 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Result};
+use kvik_stats::names;
 
-use super::names::Names;
+use super::connecting::{Measured, Opened};
+use super::names::{Names, Resolver};
+use super::proxy::{Proxies, Proxy};
 use super::{Body, Reply, Request, Soon, Transport};
 use crate::failure::Failure;
 use crate::tls::{self, Trust};
@@ -19,6 +23,7 @@ use crate::tls::{self, Trust};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientOptions {
     pub(crate) trust: Trust,
+    pub(crate) proxies: Proxies,
     pub(crate) connect_timeout: Duration,
 }
 
@@ -68,8 +73,17 @@ impl Transport for Client {
     fn send(&self, request: Request) -> Soon<'_, Result<Reply, Failure>> {
         Box::pin(async move {
             let client = self.for_scheme(request.url.scheme())?;
-            let sent = client.get(request.url).headers(request.headers).send();
-            let response = sent.await.map_err(|error| self.failure(error))?;
+            let proxy = self.options.proxies.for_url(&request.url);
+            // One that is wrong would be passed over by the client, and the server asked without it.
+            proxy.map(Proxy::to_url).transpose()?;
+            let response = self.answer(client, &request).await;
+            let response = response.map_err(|error| self.failure(error, proxy))?;
+            let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
+            if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) =
+                (by_proxy, response.status())
+            {
+                return Err(unknown_to(proxy));
+            }
             if size_of_head(&response) > LONGEST_HEAD {
                 let why = "the head of the answer has more than 64 KiB";
                 return Err(Failure::lasting(ErrorKind::BadReply, why));
@@ -92,8 +106,32 @@ impl Body for Arriving {
 }
 
 impl Client {
+    /// Sends the request until an answer comes, or it fails. A connection that was kept may have been closed just now by the
+    /// server, which is no failure of this request as long as nothing has come.
+    async fn answer(
+        &self,
+        client: &reqwest::Client,
+        request: &Request,
+    ) -> Result<reqwest::Response, reqwest::Error> {
+        let mut closed = 0;
+        loop {
+            let opened = Opened::default();
+            let sent = client
+                .get(request.url.clone())
+                .headers(request.headers.clone())
+                .send();
+            match opened.watch(sent).await {
+                Err(error) if !opened.is_new() && closed < MOST_CLOSED && is_closed(&error) => {
+                    closed += 1;
+                    names::HTTP_CLOSED_CONNECTIONS.increment();
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// Why no answer came.
-    fn failure(&self, error: reqwest::Error) -> Failure {
+    fn failure(&self, error: reqwest::Error, proxy: Option<&Proxy>) -> Failure {
         // Its text would have the URL with all that is in it.
         let error = error.without_url();
         if let Some(reason) = find::<rustls::Error>(&error) {
@@ -114,7 +152,8 @@ impl Client {
         }
         if error.is_timeout() && error.is_connect() {
             let why = format!(
-                "no connection within {} s",
+                "no connection{} within {} s",
+                by(proxy),
                 self.options.connect_timeout.as_secs_f64()
             );
             return Failure::passing(ErrorKind::TimedOut, why).because(error);
@@ -126,12 +165,43 @@ impl Client {
         if error.is_builder() {
             return Failure::lasting(ErrorKind::Misuse, reason(&error)).because(error);
         }
+        if let Some(proxy) = proxy {
+            let said = reason(&error);
+            if said == NOT_AUTHORIZED {
+                return unknown_to(proxy).because(error);
+            }
+            if said == NOT_CONNECTED {
+                let why = format!("no connection: {proxy} refuses to connect us to the server");
+                return Failure::passing(ErrorKind::Unreachable, why).because(error);
+            }
+        }
         let why = match error.is_connect() {
-            true => format!("no connection: {}", reason(&error)),
+            true => format!("no connection{}: {}", by(proxy), reason(&error)),
             false => format!("the connection broke before an answer: {}", reason(&error)),
         };
         Failure::passing(ErrorKind::Unreachable, why).because(error)
     }
+}
+
+/// The proxy wants to know who asks, or does not believe it.
+fn unknown_to(proxy: &Proxy) -> Failure {
+    let why = format!("{proxy} asks for a name and a password, or refuses those it was given");
+    Failure::lasting(ErrorKind::PermissionDenied, why)
+}
+
+fn by(proxy: Option<&Proxy>) -> String {
+    proxy.map_or_else(String::new, |proxy| format!(" by {proxy}"))
+}
+
+/// Whether the connection ended before anything of an answer came.
+fn is_closed(error: &reqwest::Error) -> bool {
+    let ended = find::<hyper::Error>(error);
+    let broke = find::<io::Error>(error).map(io::Error::kind);
+    ended.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
+        || matches!(
+            broke,
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+        )
 }
 
 /// Why a body ended before its end.
@@ -190,7 +260,18 @@ fn find<T: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&T> {
 }
 
 fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::Client> {
-    let built = reqwest::Client::builder()
+    let builder = reqwest::Client::builder();
+    // Without either it would read the environment by itself.
+    let builder = match options.proxies.is_empty() {
+        true => builder.no_proxy(),
+        false => {
+            let proxies = options.proxies.clone();
+            builder.proxy(reqwest::Proxy::custom(move |url| {
+                proxies.for_url(url).and_then(|proxy| proxy.to_url().ok())
+            }))
+        }
+    };
+    let built = builder
         .tls_backend_preconfigured(tls)
         // One connection of HTTP/2 brings less than several of HTTP/1.1, and the feature may be on for another crate's sake.
         .http1_only()
@@ -198,7 +279,8 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
         .retry(reqwest::retry::never())
         .referer(false)
         .tcp_nodelay(true)
-        .dns_resolver(Names)
+        .dns_resolver(Resolver(Names::shared()))
+        .connector_layer(Measured)
         .connect_timeout(options.connect_timeout)
         .http1_max_headers(MOST_HEADERS)
         .build();
@@ -208,6 +290,12 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
     })
 }
 
+// How the client says that a proxy answered `CONNECT` with status 407, or another one that is no success: the type of this
+// error is not to be had. A test for each finds out when the words change.
+const NOT_AUTHORIZED: &str = "tunnel error: proxy authorization required";
+const NOT_CONNECTED: &str = "tunnel error: unsuccessful";
+// More than this in a row, and it is not by chance that they were just closed.
+const MOST_CLOSED: u32 = 4;
 // A hundred are a lot; beyond that a server wants to fill our memory. The client itself takes some hundred kibibytes of a head
 // before it gives up.
 const MOST_HEADERS: usize = 128;

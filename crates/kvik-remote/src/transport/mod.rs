@@ -1,7 +1,10 @@
 //! How a request becomes a reply: a trait of one verb, and the client behind it.
 
+mod bypass;
 mod client;
+mod connecting;
 mod names;
+mod proxy;
 mod runtime;
 
 use std::error::Error;
@@ -18,6 +21,8 @@ use url::Url;
 use crate::failure::Failure;
 
 pub(crate) use client::{Client, ClientOptions};
+pub(crate) use connecting::note_tls;
+pub(crate) use proxy::Proxies;
 pub(crate) use runtime::{Runtime, runtime};
 
 /// Sends requests.
@@ -54,7 +59,8 @@ pub(crate) async fn addresses_of(
     host: &str,
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let name: Name = host.parse()?;
-    Ok(names::Names.resolve(name).await?.collect())
+    let names = names::Resolver(names::Names::shared());
+    Ok(names.resolve(name).await?.collect())
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.

@@ -1,5 +1,6 @@
 //! Where a copy ends up: directories, symbolic links, and the places that are refused.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -7,19 +8,22 @@ use std::path::{Path, PathBuf};
 
 use crate::Exit;
 use crate::failure::{Failure, Result, show};
+use crate::url::{shown, url_of};
 
 use super::snapshot::Snapshot;
 
 /// The path of the new file: `destination`, or `destination/name` if that is a directory, behind any symbolic links.
-pub(super) fn resolve(source: &Path, destination: &Path) -> Result<PathBuf> {
+pub(super) fn resolve(
+    name: impl FnOnce() -> Result<OsString>,
+    destination: &Path,
+) -> Result<PathBuf> {
+    if url_of(destination).is_some() {
+        let message = format!("copy to {}: copies to URLs are planned", shown(destination));
+        return Err(Failure::new(Exit::Unsupported, "Unsupported", message)
+            .hint("this version copies from URLs, to files"));
+    }
     let path = if destination.is_dir() {
-        let Some(name) = source.file_name() else {
-            return Err(Failure::usage(format!(
-                "copy {}: it has no file name",
-                show(source)
-            )));
-        };
-        destination.join(name)
+        destination.join(name()?)
     } else if destination.as_os_str().as_bytes().ends_with(b"/") {
         let message = format!("copy to {}: no such directory", show(destination));
         return Err(Failure::new(Exit::NotFound, "NotFound", message));
@@ -32,6 +36,12 @@ pub(super) fn resolve(source: &Path, destination: &Path) -> Result<PathBuf> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path),
         Err(error) => Err(Failure::io("inspect", &path, &error)),
     }
+}
+
+/// The name of the source, for a copy into a directory.
+pub(super) fn name_of(source: &Path) -> Result<OsString> {
+    let name = source.file_name().map(OsStr::to_owned);
+    name.ok_or_else(|| Failure::usage(format!("copy {}: it has no file name", show(source))))
 }
 
 /// A rename would replace the link itself; `cp` writes to what it points to, and so do we.
@@ -89,7 +99,16 @@ pub(super) fn refuse_itself(source: &Snapshot, source_path: &Path, path: &Path) 
 
 /// The name of a copy in the making.
 pub(super) fn part_of(path: &Path) -> PathBuf {
+    beside(path, ".kvik-part")
+}
+
+/// The name of what tells how far a copy is.
+pub(super) fn journal_of(path: &Path) -> PathBuf {
+    beside(path, ".kvik-journal")
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".kvik-part");
+    name.push(suffix);
     PathBuf::from(name)
 }

@@ -5,14 +5,23 @@
 //! ```
 
 mod destination;
+mod fetch;
+mod help;
+mod journal;
+mod leftover;
 mod medium;
+mod mode;
+mod name;
 mod part;
 mod pieces;
 mod pump;
+mod read_back;
 mod remote;
+mod site;
 mod snapshot;
 mod source;
 mod stream;
+mod subject;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -42,10 +51,12 @@ use snapshot::Snapshot;
 ///
 /// The bytes go to DST.kvik-part, which takes the place of DST only when all of them are there,
 /// flushed to the storage, and SRC did not change meanwhile. So DST is either what it was or the
-/// whole copy. Sparse files stay sparse, the permission bits are those of SRC, and an existing DST is
-/// replaced.
+/// whole copy. Sparse files stay sparse, the permission bits are those of SRC (of a URL: those of any
+/// new file), and an existing DST is replaced.
+///
+/// A copy from a URL that ended early is gone on with by the same command.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment, after_long_help = AFTER)]
+#[command(verbatim_doc_comment, after_long_help = help::AFTER)]
 pub(crate) struct Flags {
     /// The file or block device to copy, or the URL of an object
     #[arg(value_name = "SRC")]
@@ -57,6 +68,9 @@ pub(crate) struct Flags {
     ///
     /// The page cache of the copy is dropped first, so that the storage answers and not the
     /// memory (on tmpfs they are the same). DST appears only if nothing differs.
+    ///
+    /// Of a URL it is compared with the bytes as they came, by a checksum (CRC-32) of each piece:
+    /// that the storage has what kvik received. SRC is not fetched a second time.
     #[arg(verbatim_doc_comment, long)]
     verify: bool,
     /// Do not wait until the copy is safe on the storage
@@ -64,6 +78,9 @@ pub(crate) struct Flags {
     /// Without it a power cut after `kvik copy` cannot lose the file.
     #[arg(verbatim_doc_comment, long)]
     no_sync: bool,
+    /// Begin a copy from a URL anew, and remove what an earlier one has left
+    #[arg(long)]
+    no_resume: bool,
     /// Let the bytes go through the memory of a GPU, by its number [0], and verify them as --verify
     ///
     /// From SRC to the GPU and from there to DST, as a program moves them that works there: a
@@ -85,34 +102,6 @@ impl Flags {
     }
 }
 
-const AFTER: &str = "\
-Files:
-  DST.kvik-part   the copy while it is made, locked against a second kvik and readable by you alone
-                  until it is complete. Ctrl-C and SIGTERM leave it there and name it; the next copy
-                  to DST removes it and begins anew with a new file. Any error removes it, above all
-                  a source that changed, a difference found by --verify, and a full disk.
-  DST             is a new file, also where it replaces one: owner and hard links of the old one do
-                  not carry over. A symbolic link is followed; what is no regular file (a device, a
-                  FIFO) is refused. Where others may rename files in the directory of DST, choose
-                  another directory: they may replace the copy at any time.
-
-Signals:
-  Ctrl-C and SIGTERM stop the copy between two pieces. If nothing comes to its end within a second,
-  as a read of /proc/kmsg that waits for the next message, kvik ends without waiting, and without
-  the figures of --stats. A second signal within that second changes nothing.
-
-Exit codes:
-  0 copied, 1 I/O error, 2 wrong arguments (also: SRC and DST are one file, SRC is a directory, a
-  pipe or a character device), 3 SRC or the directory of DST missing, 4 permission denied, 5 SRC changed or --verify found
-  a difference, 6 disk full, 7 --via-gpu without a GPU, 130 Ctrl-C, 143 SIGTERM; `kvik --help` has the whole table.
-
-Examples:
-  kvik copy data.bin /mnt/fast/
-  kvik copy https://example.org/data.bin .
-  kvik copy --verify --threads 8 data.bin backup.bin
-  kvik copy --via-gpu data.bin copy.bin
-  kvik copy --stats=json --quiet data.bin copy.bin | jq .bytes_read";
-
 pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report> {
     let begun = Instant::now();
     stop.listen("copy", Patience::Ends)?;
@@ -125,7 +114,8 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
     }
     let source = source::open(&flags.source)?;
     let before = Snapshot::take(&source, &flags.source)?;
-    let path = destination::resolve(&flags.source, &flags.destination)?;
+    let name = || destination::name_of(&flags.source);
+    let path = destination::resolve(name, &flags.destination)?;
     destination::refuse_itself(&before, &flags.source, &path)?;
     let part = Part::create(&path)?;
     let name = part.path().to_owned();
@@ -156,12 +146,14 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
 /// What a log must not go into.
 pub(crate) fn used(flags: &Flags) -> Used {
     let mut paths = vec![flags.source.clone(), flags.destination.clone()];
-    if let Some(name) = flags.source.file_name() {
-        paths.push(flags.destination.join(name));
-    }
+    let name = match url_of(&flags.source) {
+        Some(url) => name::of_url(url).ok(),
+        None => destination::name_of(&flags.source).ok(),
+    };
+    paths.extend(name.map(|name| flags.destination.join(name)));
     let parts: Vec<PathBuf> = paths[1..]
         .iter()
-        .map(|path| destination::part_of(path))
+        .flat_map(|path| [destination::part_of(path), destination::journal_of(path)])
         .collect();
     paths.extend(parts);
     Used {

@@ -1,11 +1,12 @@
 //! Part: the copy while it is made, beside its final place, locked, and gone again unless it is published or kept.
 //!
-//! It is always a file that this copy created. Whatever else has its name is never written to, nor are its mode and owner
-//! touched: the name may be a hard link of somebody's file, or a file that somebody else made and holds open.
+//! It is a file that this copy created, or one that an earlier copy of the same user created and nobody else can have open.
+//! Whatever else has its name is never written to, nor are its mode and owner touched: the name may be a hard link of
+//! somebody's file, or a file that somebody else made and holds open.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use kvik::FileHandle;
@@ -13,7 +14,9 @@ use kvik::FileHandle;
 use crate::Exit;
 use crate::failure::{Failure, Result, show};
 
-use super::destination::part_of;
+use super::destination::{journal_of, part_of};
+use super::journal;
+use super::leftover::{self, busy, same};
 use super::snapshot::inspect;
 
 /// A file called `DST.kvik-part`. Dropping it removes it.
@@ -37,13 +40,48 @@ impl Part {
     pub(super) fn create(destination: &Path) -> Result<Self> {
         let path = part_of(destination);
         for _ in 0..ATTEMPTS {
-            remove_leftover(&path)?;
+            leftover::remove(&path)?;
             // Whoever is not the first to create, to lock, or loses the name in between, looks again who has it now.
             if let Some(made) = Made::create(&path)? {
+                // It tells of a part that is gone. One that may not be removed is of no use to anybody either.
+                let _ = journal::remove(&journal_of(destination));
                 return Part::open(made);
             }
         }
         Err(busy(&path))
+    }
+
+    /// The part that an earlier copy left, with all that is in it; `None` if there is none, or if it may hold what no kvik
+    /// of this user wrote. One in use is refused.
+    pub(super) fn take_up(destination: &Path) -> Result<Option<Self>> {
+        let path = part_of(destination);
+        // Looked at before it is opened: opening a device may do something to it.
+        if !fs::symlink_metadata(&path).is_ok_and(|found| leftover::is_ours(&found)) {
+            return Ok(None);
+        }
+        let mut options = OpenOptions::new();
+        let left = options.read(true).write(true).custom_flags(leftover::FLAGS);
+        let Ok(file) = left.open(&path) else {
+            return Ok(None);
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(busy(&path)),
+            // Where there are no locks, somebody may be writing to it.
+            Err(TryLockError::Error(_)) => return Ok(None),
+        }
+        let facts = file.metadata();
+        let facts = facts.map_err(|error| Failure::io("inspect", &path, &error))?;
+        let mut made = Made {
+            file,
+            path,
+            remove: false,
+        };
+        if !leftover::is_ours(&facts) || !made.is_named(&made.path) {
+            return Ok(None);
+        }
+        made.remove = true;
+        Part::open(made).map(Some)
     }
 
     fn open(made: Made) -> Result<Self> {
@@ -148,79 +186,6 @@ impl Drop for Made {
     }
 }
 
-/// Removes the name of a part that no running kvik has locked. Its bytes are not touched, for they may have other names.
-fn remove_leftover(path: &Path) -> Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(no_file(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Failure::io("create", path, &error)),
-    }
-    let mut options = OpenOptions::new();
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = match options.read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(in_the_way("open the old", path, &error)),
-    };
-    let inspected = file.metadata();
-    let found = inspected.map_err(|error| Failure::io("inspect", path, &error))?;
-    if !found.is_file() {
-        return Err(no_file(path));
-    }
-    if is_locked(&file) {
-        return Err(busy(path));
-    }
-    // Who holds the lock of the file that has the name, alone may take the name away; else its owner renamed it meanwhile.
-    if !fs::symlink_metadata(path).is_ok_and(|named| same(&named, &found)) {
-        return Ok(());
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(in_the_way("remove the old", path, &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Takes the lock, if it can be had; it is held until `file` is closed.
-fn is_locked(file: &File) -> bool {
-    match file.try_lock() {
-        Ok(()) => false,
-        Err(TryLockError::WouldBlock) => true,
-        // NFS locks files that are open for reading only against writers alone, which is enough to see one.
-        Err(TryLockError::Error(_)) => {
-            matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
-        }
-    }
-}
-
-fn same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-fn busy(path: &Path) -> Failure {
-    let message = format!(
-        "create {}: another kvik is copying to the same place",
-        show(path)
-    );
-    Failure::new(Exit::Failed, "AlreadyExists", message)
-        .hint("wait until it is done, or choose another name")
-}
-
-fn no_file(path: &Path) -> Failure {
-    let message = format!(
-        "create {}: something that is not a file has this name",
-        show(path)
-    );
-    Failure::new(Exit::Failed, "AlreadyExists", message).hint("remove it, then copy again")
-}
-
-fn in_the_way(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::io(what, path, error)
-        .hint("it may be another user's; have it removed, or give the copy another name")
-}
-
 fn replaced(path: &Path) -> Failure {
     let message = format!(
         "rename to {}: somebody else put another file there in the same moment; it is not the copy",
@@ -275,6 +240,41 @@ mod tests {
             second.message()
         );
         assert_eq!(fs::read(first.path()).unwrap(), b"first");
+    }
+
+    #[test]
+    fn only_a_part_that_nobody_else_can_have_written_to_is_taken_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b");
+        assert!(Part::take_up(&path).unwrap().is_none());
+        let part = Part::create(&path).unwrap();
+        part.handle().write_all_at(b"left", 0).unwrap();
+        let failure = Part::take_up(&path).unwrap_err();
+        assert!(failure.message().contains("another kvik"));
+        let name = part.path().to_owned();
+        part.keep();
+
+        let (hard, soft) = (
+            folder.path().join("hard"),
+            folder.path().join("b.kvik-soft"),
+        );
+        fs::hard_link(&name, &hard).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::remove_file(&hard).unwrap();
+        fs::set_permissions(&name, Permissions::from_mode(0o644)).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::set_permissions(&name, Permissions::from_mode(0o600)).unwrap();
+        fs::rename(&name, &soft).unwrap();
+        std::os::unix::fs::symlink(&soft, &name).unwrap();
+        assert!(Part::take_up(&path).unwrap().is_none());
+        fs::rename(&soft, &name).unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"left");
+
+        let part = Part::take_up(&path).unwrap().unwrap();
+        part.handle().write_all_at(b" over", 4).unwrap();
+        part.publish(&path, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"left over");
+        assert!(!name.exists());
     }
 
     #[test]

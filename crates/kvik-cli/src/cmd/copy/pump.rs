@@ -36,6 +36,13 @@ impl Load {
         let depth = threads.saturating_mul(2).min(BUDGET / piece).max(2);
         Ok(Load { piece, depth })
     }
+
+    /// The same for pieces that come over a network, of which more have to be under way, within the same budget.
+    pub(super) fn of_requests(config: &Config) -> Result<Self> {
+        let Load { piece, depth } = Load::from(config)?;
+        let depth = depth.max(REQUESTS).min(BUDGET / piece).max(2);
+        Ok(Load { piece, depth })
+    }
 }
 
 /// Work that goes through stages, each of which waits for a transfer.
@@ -46,6 +53,15 @@ pub(super) trait Work {
     fn begin(&mut self) -> Result<Option<Self::Stage>>;
     /// Takes a stage that is ready to the next one; `None` when its piece is done.
     fn advance(&mut self, stage: Self::Stage) -> Result<Option<Self::Stage>>;
+    /// What there is to do while all stages wait.
+    fn pause(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// Takes leave of a stage, after an error or when somebody asks to stop: it is cancelled or waited for (dropping a
+    /// `Pending` does that).
+    fn abandon(&mut self, stage: Self::Stage) {
+        drop(stage);
+    }
 }
 
 /// Something to wait for.
@@ -55,11 +71,23 @@ pub(super) trait Stage {
 }
 
 /// Runs `work` with at most `depth` stages at once. On an error, or when somebody asks to stop, what is in flight is
-/// cancelled or waited for (dropping a `Pending` does that), so nobody writes to a file any more once this returns.
+/// abandoned, so nobody writes to a file any more once this returns.
 pub(super) fn drive<W: Work>(mut work: W, depth: usize, stop: &Stop) -> Result<W> {
+    let mut stages: Vec<W::Stage> = Vec::with_capacity(depth);
+    match run(&mut work, &mut stages, depth, stop) {
+        Ok(()) => Ok(work),
+        Err(failure) => {
+            for stage in stages {
+                work.abandon(stage);
+            }
+            Err(failure)
+        }
+    }
+}
+
+fn run<W: Work>(work: &mut W, stages: &mut Vec<W::Stage>, depth: usize, stop: &Stop) -> Result<()> {
     let waker = Waker::from(Arc::new(Bell(thread::current())));
     let mut context = Context::from_waker(&waker);
-    let mut stages: Vec<W::Stage> = Vec::with_capacity(depth);
     let mut more = true;
     loop {
         interrupted(stop)?;
@@ -70,7 +98,7 @@ pub(super) fn drive<W: Work>(mut work: W, depth: usize, stop: &Stop) -> Result<W
             }
         }
         if stages.is_empty() {
-            return Ok(work);
+            return Ok(());
         }
         let mut idle = true;
         let mut index = 0;
@@ -84,6 +112,7 @@ pub(super) fn drive<W: Work>(mut work: W, depth: usize, stop: &Stop) -> Result<W
             }
         }
         if idle {
+            work.pause()?;
             thread::park_timeout(PATIENCE);
         }
     }
@@ -196,9 +225,11 @@ impl<M: Medium> Work for Copying<'_, M> {
 const PATIENCE: Duration = Duration::from_millis(50);
 // Smaller buffers cost more in bookkeeping than they gain; tasks inside a buffer are as small as the setting says.
 const SMALLEST: u64 = 1 << 20;
-const LARGEST: u64 = 64 << 20;
+pub(super) const LARGEST: u64 = 64 << 20;
 // Bytes of all buffers together.
-const BUDGET: usize = 256 << 20;
+pub(super) const BUDGET: usize = 256 << 20;
+// As many as a read of one piece after another would have under way.
+const REQUESTS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -221,5 +252,16 @@ mod tests {
         check(2, 5_000_001, 5_001_216, 4);
         check(256, 4 << 20, 4 << 20, 64);
         check(8, 1 << 40, 64 << 20, 4);
+    }
+
+    #[test]
+    fn more_pieces_of_a_network_are_under_way_and_all_of_them_stay_within_the_budget() {
+        for (threads, task, depth) in [(1, 4 << 20, 16), (32, 4 << 20, 64), (8, 64 << 20, 4)] {
+            let layer = Layer::new()
+                .num_threads(threads)
+                .task_size(ByteSize::new(task));
+            let load = Load::of_requests(&Config::resolve([layer]).unwrap()).unwrap();
+            assert_eq!(load.depth, depth, "{threads} threads, {task} bytes");
+        }
     }
 }

@@ -11,9 +11,11 @@ use crate::failure::{Failure, Result, show};
 use crate::progress::Progress;
 use crate::stop::Stop;
 
+use super::journal::Written;
 use super::medium::{HostMedium, Medium};
 use super::pieces::{Piece, Pieces};
 use super::pump::{Load, Stage, Work, drive, over};
+use super::read_back;
 
 /// Compares `size` bytes after dropping the cached pages of `target`, whose data is on the storage already. Where both
 /// files have a hole there is nothing to compare.
@@ -26,16 +28,7 @@ pub(super) fn from_storage(
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<()> {
-    // By the descriptor: the mode of the source may forbid opening it again.
-    kvik::drop_file_page_cache(target.as_fd(), 0, 0, true)?;
-    let length = target.len()?;
-    if length != size {
-        return Err(mismatch(
-            path,
-            size.min(length),
-            &format!("it has {length} bytes instead of {size}"),
-        ));
-    }
+    prepare(target, path, size)?;
     let pieces = Pieces::new(vec![source.clone(), target.clone()], size, load.piece);
     let work = Comparing {
         source,
@@ -48,6 +41,45 @@ pub(super) fn from_storage(
     // A piece in flight holds two buffers here.
     drive(work, (load.depth / 2).max(1), stop)?;
     Ok(())
+}
+
+/// Compares what was written, by the checksums of the bytes as they came, after dropping the cached pages of `target`,
+/// whose data is on the storage already.
+pub(super) fn written(
+    target: &FileHandle,
+    (path, size): (&Path, u64),
+    written: &[Written],
+    load: Load,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<()> {
+    prepare(target, path, size)?;
+    match read_back::difference(target, written, load, stop, progress)? {
+        None => Ok(()),
+        Some(piece) => Err(mismatch(
+            path,
+            piece.range.start,
+            &format!(
+                "the storage has other bytes than came, among the {}",
+                piece.len()
+            ),
+        )),
+    }
+}
+
+/// Sees to it that the storage answers, and that there is as much as there should be.
+fn prepare(target: &FileHandle, path: &Path, size: u64) -> Result<()> {
+    // By the descriptor: the mode of the source may forbid opening it again.
+    kvik::drop_file_page_cache(target.as_fd(), 0, 0, true)?;
+    let length = target.len()?;
+    if length == size {
+        return Ok(());
+    }
+    Err(mismatch(
+        path,
+        size.min(length),
+        &format!("it has {length} bytes instead of {size}"),
+    ))
 }
 
 struct Comparing<'a> {
@@ -171,6 +203,57 @@ mod tests {
             &stop,
             &mut progress,
         )
+    }
+
+    #[test]
+    fn what_was_written_is_compared_by_the_checksums_of_what_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b");
+        let bytes: Vec<u8> = (0..3_000_001u32).map(|i| (i % 251) as u8).collect();
+        let written: Vec<Written> = (0..bytes.len())
+            .step_by(1_000_000)
+            .map(|start| {
+                let end = bytes.len().min(start + 1_000_000);
+                Written {
+                    range: start as u64..end as u64,
+                    checksum: crc32fast::hash(&bytes[start..end]),
+                }
+            })
+            .collect();
+        let output = Output::new(&Global {
+            quiet: true,
+            ..Global::default()
+        });
+        let (load, stop) = (
+            Load {
+                piece: 1 << 20,
+                depth: 4,
+            },
+            Stop::new(&output),
+        );
+        let check = |spoiled: &[u8]| {
+            fs::write(&path, spoiled).unwrap();
+            let target = FileHandle::open(&path).unwrap();
+            let mut progress = Progress::new(&output, "verifying", 0);
+            let place = (path.as_path(), bytes.len() as u64);
+            super::written(&target, place, &written, load, &stop, &mut progress)
+        };
+        check(&bytes).unwrap();
+        for (offset, start) in [
+            (0, 0),
+            (999_999, 0),
+            (1_000_000, 1_000_000),
+            (3_000_000, 3_000_000),
+        ] {
+            let mut spoiled = bytes.clone();
+            spoiled[offset] ^= 0x10;
+            let failure = check(&spoiled).unwrap_err();
+            assert_eq!(failure.exit(), Exit::Integrity);
+            let end = format!("at byte {start}");
+            assert!(failure.message().ends_with(&end), "{}", failure.message());
+        }
+        let failure = check(&bytes[..2_000_000]).unwrap_err();
+        assert_eq!(failure.exit(), Exit::Integrity);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! Where a copy of a remote object is made: its part, its journal, and what of it an earlier copy has left there.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::failure::Result;
+
+use super::destination::{journal_of, part_of};
+use super::journal::{Journal, Written};
+use super::part::Part;
+use super::subject::Subject;
+
+/// What a copy goes on with.
+#[derive(Debug)]
+pub(super) struct Site {
+    // Before the part, whose lock says whose journal it is.
+    pub(super) journal: Option<Journal>,
+    pub(super) part: Part,
+    /// What the journal says that the part has, in order; it has to be looked at.
+    pub(super) written: Vec<Written>,
+}
+
+impl Site {
+    /// What an earlier copy of `subject` left for this one to go on with.
+    ///
+    /// # Errors
+    /// Within the result, why what is there is none of that; what is there is gone then. Around it, that it is in use.
+    pub(super) fn take_up(
+        destination: &Path,
+        subject: &Result<Subject, &'static str>,
+    ) -> Result<Result<Site, String>> {
+        let Some(part) = Part::take_up(destination)? else {
+            return Ok(Err("others may have written to it".to_owned()));
+        };
+        let subject = match subject {
+            Ok(subject) => subject,
+            Err(why) => return Ok(Err((*why).to_owned())),
+        };
+        let (journal, written) = match Journal::take_up(&journal_of(destination), subject) {
+            Ok(taken) => taken,
+            Err(why) => return Ok(Err(why)),
+        };
+        let length = part.handle().len()?;
+        let site = Site {
+            journal: Some(journal),
+            part,
+            written,
+        };
+        match length == subject.size {
+            true => Ok(Ok(site)),
+            false => Ok(Err(format!(
+                "it has {length} bytes instead of {}",
+                subject.size
+            ))),
+        }
+    }
+
+    /// A new one; without a journal if nobody could go on with it.
+    pub(super) fn create(
+        destination: &Path,
+        subject: &Result<Subject, &'static str>,
+    ) -> Result<Site> {
+        let part = Part::create(destination)?;
+        let journal = match subject {
+            // What cannot be gone on with can still be copied.
+            Ok(subject) => Journal::create(&journal_of(destination), subject).ok(),
+            Err(_) => None,
+        };
+        Ok(Site {
+            journal,
+            part,
+            written: Vec::new(),
+        })
+    }
+
+    /// Whether another copy could go on with it.
+    pub(super) fn is_resumable(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// Gives the part its final name.
+    pub(super) fn publish(self, destination: &Path, sync: bool) -> Result<()> {
+        drop(self.journal);
+        self.part.publish(destination, sync)
+    }
+
+    /// Leaves all as it is.
+    pub(super) fn keep(self) {
+        if let Some(journal) = self.journal {
+            journal.keep();
+        }
+        self.part.keep();
+    }
+}
+
+/// Whether an earlier copy left something there.
+pub(super) fn is_taken(destination: &Path) -> bool {
+    part_of(destination).symlink_metadata().is_ok()
+}
+
+/// What of `0..size` is in none of the pieces, which are in order and do not overlap.
+pub(super) fn missing(written: &[Written], size: u64) -> Vec<Range<u64>> {
+    let mut missing = Vec::new();
+    let mut end = 0;
+    for piece in written {
+        missing.push(end..piece.range.start);
+        end = piece.range.end;
+    }
+    missing.push(end..size);
+    missing.retain(|range| !range.is_empty());
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_lies_between_what_is_there() {
+        let written = |ranges: &[Range<u64>]| -> Vec<Written> {
+            let pieces = ranges.iter().cloned();
+            pieces.map(|range| Written { range, checksum: 0 }).collect()
+        };
+        assert_eq!(missing(&[], 10), [0..10]);
+        assert_eq!(missing(&[], 0), []);
+        assert_eq!(missing(&written(&[0..4, 4..6, 8..9]), 10), [6..8, 9..10]);
+        assert_eq!(missing(&written(&[1..10]), 10), [0..1]);
+        assert_eq!(missing(&written(&[0..10]), 10), []);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a server says of an object.
+
+use kvik::{Kind, Location, RemoteHandle, S3Facts, Validator};
+use serde_json::{Value, json};
+
+use crate::output::Report;
+
+use super::LABEL;
+
+/// One fact: its name for programs, its label for people, and what it is.
+type Row = (&'static str, &'static str, Value);
+
+pub(super) fn report(url: &str, object: &RemoteHandle) -> Report {
+    let validator = object.validator();
+    let mut rows: Vec<Row> = vec![
+        ("url", "url", json!(object.url())),
+        ("kind", "kind", json!(object.kind().to_string())),
+        ("bytes", "size, bytes", json!(object.len())),
+        (
+            "validator",
+            "validator",
+            json!(strength(validator.as_ref())),
+        ),
+        (
+            "etag",
+            "etag",
+            json!(validator.as_ref().and_then(Validator::etag)),
+        ),
+        (
+            "last_modified",
+            "last modified",
+            json!(validator.as_ref().and_then(Validator::last_modified)),
+        ),
+        ("server", "server", json!(object.server())),
+    ];
+    match object.s3() {
+        Some(facts) => rows.extend(of_s3(url, facts)),
+        None => rows.push((
+            "credentials",
+            "credentials",
+            json!(credentials(url, object.kind())),
+        )),
+    }
+    let text = rows.iter().map(|(_, label, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let value = if value == "null" { "none" } else { &value };
+        format!("{label:LABEL$}{value}\n")
+    });
+    let text = text.collect();
+    let report = rows
+        .into_iter()
+        .map(|(name, _, value)| (name.to_owned(), value));
+    Report::new(Value::Object(report.collect())).text(text)
+}
+
+fn of_s3(url: &str, facts: S3Facts) -> [Row; 4] {
+    let addressing = addressing(url, &facts.address);
+    [
+        ("address", "address", json!(facts.address)),
+        ("addressing", "addressing", json!(addressing)),
+        ("keys", "keys", json!(facts.keys)),
+        ("region", "region", json!(facts.region)),
+    ]
+}
+
+/// Where the bucket is, in the words of the tools of AWS.
+fn addressing(url: &str, address: &str) -> Option<&'static str> {
+    let location = Location::parse(url).ok()?;
+    let (_, rest) = address.split_once("://")?;
+    let in_host = rest.strip_prefix(location.bucket()?);
+    Some(match in_host.is_some_and(|rest| rest.starts_with('.')) {
+        true => "virtual",
+        false => "path",
+    })
+}
+
+/// By what versions of the object are told apart.
+fn strength(validator: Option<&Validator>) -> &'static str {
+    let etag = validator.and_then(Validator::etag);
+    match (etag, validator.and_then(Validator::last_modified)) {
+        (Some(etag), _) if etag.starts_with('"') => "strong",
+        (Some(_), _) => "weak",
+        (None, Some(_)) => "time",
+        (None, None) => "none",
+    }
+}
+
+/// As whom an object that is not of S3 was asked for.
+fn credentials(url: &str, kind: Kind) -> Option<&'static str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    match kind {
+        Kind::S3Presigned => Some("the signature in the URL"),
+        _ => authority.contains('@').then_some("the user in the URL"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bucket_is_found_in_the_host_or_in_the_path() {
+        for (url, address, style) in [
+            ("s3://b/k", "https://b.s3.amazonaws.com/k", Some("virtual")),
+            ("s3://b/k", "http://127.0.0.1:9000/b/k", Some("path")),
+            ("s3://b/k", "https://blue.example.org/b/k", Some("path")),
+            ("http://host/k", "http://host/k", None),
+        ] {
+            assert_eq!(addressing(url, address), style, "{url} {address}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_named_in_the_url_asks() {
+        for (url, kind, who) in [
+            (
+                "http://me:secret@host/k",
+                Kind::Http,
+                Some("the user in the URL"),
+            ),
+            ("http://host/k@me", Kind::Http, None),
+            (
+                "https://b/k?X-Amz-Signature=a",
+                Kind::S3Presigned,
+                Some("the signature in the URL"),
+            ),
+        ] {
+            assert_eq!(credentials(url, kind), who, "{url}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The requests that are under way to one host, whoever makes them: no more than its [`Pace`] allows.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kvik_core::corridor::PerProcess;
+use tokio::sync::oneshot;
+use url::{Position, Url};
+
+use crate::pace::{Began, Pace};
+
+/// All requests of this process to one host.
+pub(crate) struct Crowd(Mutex<Inside>);
+
+struct Inside {
+    pace: Pace,
+    under_way: usize,
+    waiting: VecDeque<oneshot::Sender<Admission>>,
+}
+
+/// The right to have one request under way, as long as it is there.
+pub(crate) struct Admission {
+    // Empty where nobody has taken it.
+    crowd: Option<Arc<Crowd>>,
+    began: Began,
+}
+
+/// The crowds of this process, by scheme, host and port.
+type Crowds = Mutex<HashMap<Box<str>, Arc<Crowd>>>;
+
+impl Crowd {
+    /// The one of the host of this URL.
+    pub(crate) fn of(url: &Url) -> Arc<Crowd> {
+        static CROWDS: PerProcess<Crowds> = PerProcess::new();
+        let crowds = match CROWDS.get_or_make(|| Ok::<_, Infallible>(Crowds::default())) {
+            Ok(crowds) => crowds,
+            Err(never) => match never {},
+        };
+        let mut crowds = crowds.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = &url[..Position::BeforePath];
+        if let Some(crowd) = crowds.get(host) {
+            return Arc::clone(crowd);
+        }
+        if crowds.len() >= MOST_HOSTS {
+            // Those that somebody waits for or is in stay.
+            crowds.retain(|_, crowd| Arc::strong_count(crowd) > 1);
+        }
+        let crowd = Arc::new(Crowd::new());
+        crowds.insert(host.into(), Arc::clone(&crowd));
+        crowd
+    }
+
+    fn new() -> Crowd {
+        Crowd(Mutex::new(Inside {
+            pace: Pace::new(),
+            under_way: 0,
+            waiting: VecDeque::new(),
+        }))
+    }
+
+    /// Waits until one more request may be under way, in the order of asking.
+    pub(crate) async fn enter(self: &Arc<Self>) -> Admission {
+        let called = {
+            let mut inside = self.inside();
+            if inside.under_way < inside.pace.limit() {
+                return inside.take(self);
+            }
+            let (call, called) = oneshot::channel();
+            inside.waiting.push_back(call);
+            called
+        };
+        match called.await {
+            Ok(admission) => admission,
+            // Whoever waits holds the crowd, and with it the other end.
+            Err(_) => self.inside().take(self),
+        }
+    }
+
+    /// Calls in who may come.
+    fn admit(self: &Arc<Self>) {
+        let mut inside = self.inside();
+        while inside.under_way < inside.pace.limit() {
+            let Some(call) = inside.waiting.pop_front() else {
+                return;
+            };
+            if let Err(mut admission) = call.send(inside.take(self)) {
+                // Nobody waits for it any more.
+                admission.crowd = None;
+                inside.under_way -= 1;
+            }
+        }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    fn take(&mut self, crowd: &Arc<Crowd>) -> Admission {
+        self.under_way += 1;
+        Admission {
+            crowd: Some(Arc::clone(crowd)),
+            began: self.pace.begin(),
+        }
+    }
+}
+
+impl Admission {
+    /// The host has answered, and not that it has too many.
+    pub(crate) fn answered(&self) {
+        let Some(crowd) = &self.crowd else { return };
+        let mut inside = crowd.inside();
+        let under_way = inside.under_way;
+        inside.pace.answered(under_way);
+        drop(inside);
+        crowd.admit();
+    }
+
+    /// The host has too many, or is silent.
+    pub(crate) fn too_many(&self) {
+        if let Some(crowd) = &self.crowd {
+            crowd.inside().pace.too_many(self.began);
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if let Some(crowd) = self.crowd.take() {
+            crowd.inside().under_way -= 1;
+            crowd.admit();
+        }
+    }
+}
+
+// More than anybody reads from at a time; redirects may lead to any number.
+const MOST_HOSTS: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn poll(waiting: Pin<&mut impl Future<Output = Admission>>) -> Option<Admission> {
+        match waiting.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(admission) => Some(admission),
+            Poll::Pending => None,
+        }
+    }
+
+    fn full(crowd: &Arc<Crowd>) -> Vec<Admission> {
+        let mut admissions = Vec::new();
+        while let Some(admission) = poll(pin!(crowd.enter())) {
+            admissions.push(admission);
+        }
+        admissions
+    }
+
+    #[test]
+    fn each_answer_lets_one_more_in_and_each_end_the_next_one() {
+        let crowd = Arc::new(Crowd::new());
+        let mut admissions = full(&crowd);
+        assert_eq!(admissions.len(), 8);
+        let (mut first, mut second) = (pin!(crowd.enter()), pin!(crowd.enter()));
+        assert!(poll(first.as_mut()).is_none() && poll(second.as_mut()).is_none());
+        drop(admissions.pop());
+        let first = poll(first.as_mut());
+        assert!(first.is_some() && poll(second.as_mut()).is_none());
+        admissions[0].answered();
+        assert!(poll(second.as_mut()).is_some());
+    }
+
+    #[test]
+    fn who_does_not_wait_any_more_keeps_nobody_waiting() {
+        let crowd = Arc::new(Crowd::new());
+        let mut admissions = full(&crowd);
+        {
+            let mut given_up = pin!(crowd.enter());
+            assert!(poll(given_up.as_mut()).is_none());
+        }
+        let mut waiting = pin!(crowd.enter());
+        assert!(poll(waiting.as_mut()).is_none());
+        // One that was called in and is dropped before it knows.
+        let mut called = Box::pin(crowd.enter());
+        assert!(poll(called.as_mut()).is_none());
+        drop(admissions.pop());
+        let admission = poll(waiting.as_mut());
+        assert!(admission.is_some());
+        drop(admission);
+        drop(called);
+        assert!(poll(pin!(crowd.enter())).is_some());
+        drop(admissions);
+        assert_eq!(full(&crowd).len(), 8);
+        assert_eq!(crowd.inside().under_way, 0);
+    }
+
+    #[test]
+    fn a_host_that_has_too_many_lets_nobody_in_until_enough_have_left() {
+        let crowd = Arc::new(Crowd::new());
+        let mut admissions = full(&crowd);
+        admissions[0].too_many();
+        admissions.truncate(4);
+        assert!(poll(pin!(crowd.enter())).is_none());
+        drop(admissions.pop());
+        assert!(poll(pin!(crowd.enter())).is_some());
+    }
+
+    #[test]
+    fn a_crowd_is_that_of_scheme_host_and_port() {
+        let of = |url| Crowd::of(&Url::parse(url).unwrap());
+        let one = of("http://one.invalid/a?b");
+        assert!(Arc::ptr_eq(&one, &of("http://one.invalid:80/c")));
+        for url in [
+            "https://one.invalid/a",
+            "http://one.invalid:81/a",
+            "http://two.invalid/",
+        ] {
+            assert!(!Arc::ptr_eq(&one, &of(url)), "{url}");
+        }
+    }
+}
