@@ -2,8 +2,8 @@
 
 use std::net::TcpListener;
 
+use crate::server::Server;
 use crate::support::{kvik, object};
-use crate::urls::serve;
 
 /// What is printed, without what differs from run to run.
 #[track_caller]
@@ -22,7 +22,7 @@ fn told(url: &str, code: i32) -> String {
 
 #[test]
 fn the_way_to_an_object_is_told_step_by_step() {
-    let url = format!("{}/data.bin?token=secret", serve(vec![7; 100_000]));
+    let url = Server::start(vec![7; 100_000]).url("/data.bin?token=secret");
     let text = told(&url, 0);
     assert_eq!(text, include_str!("doctor_good.txt"), "{text}");
     let text = told(&url.replace("data.bin", "missing"), 3);
@@ -62,7 +62,7 @@ fn a_name_that_nobody_knows_is_told() {
 
 #[test]
 fn the_steps_are_findings_of_the_json_too() {
-    let url = format!("{}/missing?token=secret", serve(vec![7; 10]));
+    let url = Server::start(vec![7; 10]).url("/missing?token=secret");
     let run = kvik().args(["doctor", "--json", &url]).assert().code(3);
     let report = object(&run.get_output().stdout);
     assert!(!report.to_string().contains("secret"), "{report}");
@@ -98,7 +98,7 @@ fn the_steps_are_findings_of_the_json_too() {
 
 #[test]
 fn objects_of_s3_are_told_with_who_asks_and_no_secret() {
-    let endpoint = serve(vec![7; 10]);
+    let endpoint = Server::start(vec![7; 10]).url("");
     let run = kvik()
         .env("AWS_ENDPOINT_URL", &endpoint)
         .env("AWS_REGION", "eu-west-1")

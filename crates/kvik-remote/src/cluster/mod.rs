@@ -160,7 +160,9 @@ impl Cluster {
             let mut request = self.request(number, ask, token.as_deref())?;
             let url = request.url.clone();
             let mut sent = origin.send(origin.shared()?, request.clone()).await;
-            let is_refused = sent.as_ref().is_ok_and(|reply| reply.status.as_u16() == 401);
+            let is_refused = sent
+                .as_ref()
+                .is_ok_and(|reply| reply.status.as_u16() == 401);
             if let (true, Some(last)) = (is_refused, token.clone()) {
                 token = origin.token(Some(&last)).await?;
                 if token.as_ref() != Some(&last) {

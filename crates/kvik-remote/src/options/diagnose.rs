@@ -6,7 +6,8 @@ use http::header::AUTHORIZATION;
 use kvik_config::Config;
 use kvik_core::{Error, ErrorKind, Op};
 
-use super::{RemoteOptions, WHOLE};
+use super::RemoteOptions;
+use super::open::WHOLE;
 use crate::diagnosis::{Diagnosis, Stage, Step, Way, understand, walk};
 use crate::location::{Kind, Location};
 use crate::transport::runtime;

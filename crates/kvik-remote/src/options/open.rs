@@ -221,4 +221,4 @@ async fn within<T>(
     })
 }
 
-const WHOLE: u64 = 64 << 20;
+pub(super) const WHOLE: u64 = 64 << 20;

@@ -59,7 +59,8 @@ pub(crate) async fn addresses_of(
     host: &str,
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let name: Name = host.parse()?;
-    Ok(names::Names.resolve(name).await?.collect())
+    let names = names::Resolver(names::Names::shared());
+    Ok(names.resolve(name).await?.collect())
 }
 
 /// A GET. Redirects are not followed, and what comes is not decoded.
