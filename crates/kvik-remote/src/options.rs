@@ -259,6 +259,11 @@ impl RemoteOptions {
         };
         let mut secrets = location.secrets();
         secrets.extend(self.hdfs_secrets());
+        let proxies = match &self.proxies {
+            Some(proxies) => proxies.clone(),
+            None => Proxies::of(config)?,
+        };
+        secrets.extend(proxies.secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -276,10 +281,7 @@ impl RemoteOptions {
             secrets,
             client: ClientOptions {
                 trust,
-                proxies: match &self.proxies {
-                    Some(proxies) => proxies.clone(),
-                    None => Proxies::of(config)?,
-                },
+                proxies,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {

@@ -7,7 +7,10 @@ use kvik_core::{ErrorKind, Result};
 use url::Url;
 
 use super::bypass::Bypass;
+use crate::endpoint::authorization;
 use crate::failure::Failure;
+use crate::location::UserInfo;
+use crate::percent;
 use crate::tls::spoken;
 
 /// The proxies of a client, one for each scheme.
@@ -72,6 +75,12 @@ impl Proxies {
         self.http.is_none() && self.https.is_none()
     }
 
+    /// What no text may show, even where a proxy or a server repeats it.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let named = [&self.http, &self.https].into_iter().flatten();
+        named.flat_map(Proxy::secrets).collect()
+    }
+
     /// The proxy by which this URL is asked for.
     pub(crate) fn for_url(&self, url: &Url) -> Option<&Proxy> {
         let proxy = match url.scheme() {
@@ -85,6 +94,25 @@ impl Proxies {
 }
 
 impl Proxy {
+    /// Name and password, and as they go out.
+    fn secrets(&self) -> Vec<String> {
+        let url = self.to_url().ok();
+        let names_somebody = |url: &Url| !url.username().is_empty() || url.password().is_some();
+        let Some(url) = url.filter(names_somebody) else {
+            return Vec::new();
+        };
+        let plain = |text: &str| String::from_utf8_lossy(&percent::decode(text)).into_owned();
+        let info = UserInfo {
+            user: plain(url.username()),
+            password: plain(url.password().unwrap_or_default()),
+        };
+        let pair = authorization::pair(&info);
+        let all = [info.user, info.password, pair];
+        all.into_iter()
+            .filter(|secret| !secret.is_empty())
+            .collect()
+    }
+
     /// Where it is, with name and password.
     ///
     /// # Errors
