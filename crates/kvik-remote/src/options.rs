@@ -41,7 +41,7 @@ use self::s3::S3Wishes;
 /// use std::time::Duration;
 /// use kvik_remote::RemoteHandle;
 ///
-/// let options = RemoteHandle::builder().bearer("the token").timeout(Duration::from_secs(10));
+/// let options = RemoteHandle::builder().bearer("the-token").timeout(Duration::from_secs(10));
 /// let object = options.open("https://example.org/weights.bin")?;
 /// # Ok::<(), kvik_core::Error>(())
 /// ```

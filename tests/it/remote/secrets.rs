@@ -178,6 +178,7 @@ fn plays() -> [Play; 13] {
             Reply::of(&pattern(1, 0, 200_000), asked)
                 .header("etag", &tag)
                 .header("last-modified", &echo)
+                .header("server", &echo)
                 .script()
         },
         // Ranges that are none.
@@ -303,6 +304,7 @@ fn shown(options: &RemoteOptions, url: &str) -> String {
             shown.push_str(&texts_of(&read.expect_err("another version")));
             let pending = object.submit_read(bytes, 160_000);
             write!(shown, " {object:?} {} {pending:?}", object.url()).unwrap();
+            write!(shown, " {:?}", object.server()).unwrap();
             let validator = object.validator().unwrap();
             write!(shown, " {validator} {validator:?} {:?}", object.s3()).unwrap();
             let (outcome, _) = pending.finish();
