@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use kvik_config::ByteSize;
+use proptest::prelude::*;
 
 use crate::endpoint::Addressing;
 use crate::location::Kind;
@@ -61,6 +62,19 @@ fn every_option_is_set_by_each_of_its_names() {
         }),
         ("force_path_style", "true", |o| {
             o.s3.addressing == Some(Addressing::Path)
+        }),
+        ("hdfs_user", "me", |o| {
+            format!("{:?}", o.hdfs).contains("user: Some(\"me\")")
+        }),
+        ("delegation", "t0ken", |o| {
+            o.hdfs_secrets().contains(&"t0ken".to_owned())
+        }),
+        ("name_nodes", "nn1:9870, nn2", |o| {
+            format!("{:?}", o.hdfs).contains("name_nodes: [\"nn1:9870\", \"nn2\"]")
+        }),
+        ("data_nodes", "dn1:9864=127.0.0.1:1, dn2=h", |o| {
+            let said = format!("{:?}", o.hdfs);
+            said.contains("dn1") && said.contains("127.0.0.1") && said.contains("dn2")
         }),
         ("proxy_url", "http://me:hunter22@proxy:3128", |o| {
             o.proxies
@@ -212,7 +226,9 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
         "{text}"
     );
     assert!(!text.contains("hunter22"), "{text}");
-    assert!(refused(&[("headers", "range: bytes=0-1")]).contains("each request has to choose"));
+    for own in ["range: bytes=0-1", "transfer-encoding: chunked"] {
+        assert!(refused(&[("headers", own)]).contains("each request has to choose"));
+    }
 }
 
 #[test]
@@ -266,5 +282,20 @@ fn a_name_means_one_thing_and_each_topic_is_an_option() {
                 .any(|option| option.names[0] == topic),
             "{topic}"
         );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_map_panic_or_is_shown(name in any::<String>(), value in "\\PC{0,24}", number in 0..1000_usize) {
+        let _ = RemoteOptions::from_map([(&name, &value)]);
+        let option = &NamedOption::ALL[number % NamedOption::ALL.len()];
+        let value = format!("zq{value}");
+        for name in option.names() {
+            if let Err(error) = RemoteOptions::from_map([(name, &value)]) {
+                let shown = format!("{error} {error:?}");
+                prop_assert!(!shown.contains(&value), "{shown}");
+            }
+        }
     }
 }
