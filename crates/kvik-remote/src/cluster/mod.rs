@@ -102,8 +102,6 @@ impl Cluster {
             drop(reply);
             names::HTTP_REDIRECTS.increment();
             let to = self.names.translate(to)?;
-            // As long as it is there it counts as under way, and the next one may be for the same server.
-            drop(reply);
             match self.read(origin, &first, to.clone(), range, len).await {
                 Ok((reply, answer, place)) => {
                     self.places.remember(range, place);

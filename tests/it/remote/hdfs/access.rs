@@ -283,7 +283,7 @@ fn the_active_name_node_is_found_and_found_again_after_a_failover() {
 #[test]
 fn what_the_caller_sends_along_goes_to_name_nodes_only() {
     let cluster = cluster(Setup::default());
-    let options = quick().bearer("a token").header("X-Key", "a key");
+    let options = quick().bearer("a-token").header("X-Key", "a key");
     let options = options.part_size(ByteSize::kib(32));
     let file = options.open(&cluster.url("/file")).unwrap();
     assert_same(&file.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
