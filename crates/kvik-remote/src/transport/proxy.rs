@@ -75,10 +75,22 @@ impl Proxies {
         self.http.is_none() && self.https.is_none()
     }
 
-    /// What no text may show, even where a proxy or a server repeats it.
+    /// What no text may show: whoever is asked by a proxy may be told these by it.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        let named = [&self.http, &self.https].into_iter().flatten();
-        named.flat_map(Proxy::secrets).collect()
+        let proxies = [&self.http, &self.https].into_iter().flatten();
+        let urls = proxies.filter_map(|proxy| proxy.to_url().ok());
+        let text = |part: &str| String::from_utf8_lossy(&percent::decode(part)).into_owned();
+        // Without them there is a pair all the same, which is no secret.
+        let named = urls.filter(|url| !url.username().is_empty() || url.password().is_some());
+        let secrets = named.flat_map(|url| {
+            let info = UserInfo {
+                user: text(url.username()),
+                password: text(url.password().unwrap_or_default()),
+            };
+            let pair = authorization::pair(&info);
+            [info.user, info.password, pair]
+        });
+        secrets.collect()
     }
 
     /// The proxy by which this URL is asked for.
@@ -94,25 +106,6 @@ impl Proxies {
 }
 
 impl Proxy {
-    /// Name and password, and as they go out.
-    fn secrets(&self) -> Vec<String> {
-        let url = self.to_url().ok();
-        let names_somebody = |url: &Url| !url.username().is_empty() || url.password().is_some();
-        let Some(url) = url.filter(names_somebody) else {
-            return Vec::new();
-        };
-        let plain = |text: &str| String::from_utf8_lossy(&percent::decode(text)).into_owned();
-        let info = UserInfo {
-            user: plain(url.username()),
-            password: plain(url.password().unwrap_or_default()),
-        };
-        let pair = authorization::pair(&info);
-        let all = [info.user, info.password, pair];
-        all.into_iter()
-            .filter(|secret| !secret.is_empty())
-            .collect()
-    }
-
     /// Where it is, with name and password.
     ///
     /// # Errors
