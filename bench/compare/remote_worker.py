@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-LIST = 2000
+MOST = 2000
 CHUNK = 4 << 20
 
 
@@ -37,6 +37,8 @@ class KvikIO:
                     aws_secret_access_key=at["secret_key"],
                     aws_endpoint_url=at["endpoint"],
                 )
+            elif door == "webhdfs":
+                self.files[door] = remote.open_webhdfs(at["url"])
             else:
                 self.files[door] = remote.open_http(at["url"])
         return self.files[door]
@@ -88,6 +90,8 @@ class Obstore:
 
     def store(self, at):
         door = at["door"]
+        if door == "webhdfs":
+            raise ValueError("it has no store for WebHDFS")
         if door not in self.stores:
             from obstore.store import HTTPStore, S3Store
 
@@ -158,17 +162,17 @@ class Job:
             return
         places = words(self.salt, np.arange(self.amount)) % np.uint64(self.len // self.size)
         Job.offsets = (places.astype(np.int64) * self.size).tolist()
-        whole = Job.memory.at(0, LIST * self.size)
-        whole.fill(0)
-        Job.views = [whole[i * self.size : (i + 1) * self.size] for i in range(LIST)]
+        memory = Job.memory.at(0, self.list * self.size)
+        memory.fill(0)
+        Job.views = [memory[i * self.size : (i + 1) * self.size] for i in range(self.list)]
 
     def move(self):
         """What is timed: the count of operations."""
         if self.kind == "whole":
             self.program.read_whole(self.at, self.way, self.target())
             return 1
-        for begin in range(0, self.amount, LIST):
-            offsets = Job.offsets[begin : begin + LIST]
+        for begin in range(0, self.amount, self.list):
+            offsets = Job.offsets[begin : begin + self.list]
             self.program.read_pieces(self.at, self.way, Job.views[: len(offsets)], offsets)
         return self.amount
 
@@ -184,7 +188,7 @@ class Job:
             at = self.spoiled()
             differs = self.target()[: at.size * PAGE].view(np.uint64)[at] != words(self.seed, at)
             return {"wrong": int(at[differs.argmax()]) * 8 if differs.any() else None}
-        last = Job.offsets[(self.amount - 1) // LIST * LIST :]
+        last = Job.offsets[(self.amount - 1) // self.list * self.list :]
         differences = (first_difference(v, self.seed, o) for v, o in zip(Job.views, last))
         return {"wrong": next((at for at in differences if at is not None), None)}
 
@@ -198,7 +202,7 @@ class Job:
 
 def hello(question):
     Job.program = {"KvikIO": KvikIO, "obstore": Obstore}[question["who"]](question)
-    Job.memory = Memory(max(question["len"], LIST * PAGE))
+    Job.memory = Memory(max(question["len"], MOST * PAGE))
     return {"about": Job.program.about + ", in one process for all turns"}
 
 

@@ -27,6 +27,10 @@ struct Flags {
     /// A Python that can import obstore and numpy
     #[arg(long, value_name = "PROGRAM")]
     obstore: Option<PathBuf>,
+    /// The URL of a file that may be made in a cluster of HDFS and is removed, with its user:
+    /// http://HOST:PORT/webhdfs/v1/PATH?user.name=USER
+    #[arg(long, value_name = "URL")]
+    webhdfs: Option<String>,
     /// Make the files in this folder
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -78,6 +82,7 @@ fn measure(flags: &Flags) -> Result<String, Box<dyn std::error::Error>> {
         libraries: flags.libraries.clone(),
         obstore: flags.obstore.clone(),
         nginx: Some(flags.nginx.clone()),
+        webhdfs: flags.webhdfs.clone(),
         ..Peers::default()
     };
     // So that Ctrl-C removes the files, too.

@@ -17,6 +17,7 @@ mod query;
 use std::sync::{Arc, Mutex};
 
 use crate::hostile::{Asked, Reply, Script, Server};
+use crate::tls::{Authority, Certificate};
 
 use self::namespace::Namespace;
 pub use self::query::Query;
@@ -34,6 +35,8 @@ pub struct Setup {
     pub block_size: u64,
     /// The token that a reader must have, where he must have one. Data nodes take another one, which name nodes give.
     pub token: Option<String>,
+    /// Who vouches for all nodes, where they are asked by TLS.
+    pub authority: Option<Arc<Authority>>,
     /// What is changed about a right answer.
     pub change: Change,
 }
@@ -66,6 +69,7 @@ impl Default for Setup {
             names: Vec::new(),
             block_size: 64 << 10,
             token: None,
+            authority: None,
             change: Arc::new(|_, _, right| right.script()),
         }
     }
@@ -92,10 +96,14 @@ impl Cluster {
         let space = Arc::new(Mutex::new(Namespace::new(&setup)));
         let node = |node: Node| {
             let (space, change) = (Arc::clone(&space), Arc::clone(&setup.change));
-            Server::start(move |asked| {
+            let play = move |asked: &Asked| {
                 let right = space.lock().unwrap().answer(node, asked);
                 change(node, asked, right)
-            })
+            };
+            match &setup.authority {
+                None => Server::start(play),
+                Some(authority) => authority.serve(Certificate::Right, play),
+            }
         };
         let data_nodes: Vec<_> = (0..setup.data_nodes).map(|n| node(Node::Data(n))).collect();
         let places = data_nodes.iter().map(|node| node.address().to_string());

@@ -66,6 +66,12 @@ pub(crate) fn run(arguments: &[String]) -> Done {
                 command.arg("--obstore").arg(&python);
             }
             command.arg("--nginx").arg(servers::nginx()?);
+            match servers::free_file_of_hdfs()? {
+                Some(url) => drop(command.arg("--webhdfs").arg(url)),
+                None => println!(
+                    "no cluster of HDFS is up (`cargo xtask servers up` starts one); its cases are left out"
+                ),
+            }
         }
     }
     process::run(command.args(rest))

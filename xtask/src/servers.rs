@@ -60,6 +60,20 @@ pub(crate) fn nginx() -> Done<PathBuf> {
     Ok(fetch::nginx(&place.fetched()))
 }
 
+/// The URL of a file that a benchmark may make in the cluster of HDFS, where that is up.
+pub(crate) fn free_file_of_hdfs() -> Done<Option<String>> {
+    let state = State::read(&Place::find()?);
+    let up = state.as_ref().and_then(|state| {
+        let mut servers = state.servers().iter();
+        servers.find(|server| server.name() == "webhdfs" && check(server).is_ok())
+    });
+    let url = |server: &Server| {
+        let (folder, user) = (server.url(), server.fact("user"));
+        format!("{folder}bench.bin?user.name={user}")
+    };
+    Ok(up.map(url))
+}
+
 /// Starts all servers, unless all of them answer already. After a failure none is left.
 pub(crate) fn up() -> Done<Up> {
     let place = Place::find()?;

@@ -26,7 +26,12 @@ pub(crate) enum What {
     /// All of the object, to so many bytes past a page boundary.
     Whole { page_offset: usize },
     /// Ranges of this size, so many under way at a time.
-    Pieces { size: usize, under_way: usize },
+    Pieces {
+        size: usize,
+        under_way: usize,
+        /// How many at the least, between two looks at the clock of the run.
+        list: usize,
+    },
 }
 
 impl RemoteKind {
@@ -52,11 +57,12 @@ impl RemoteKind {
                 let readers = self.readers(site)?;
                 Box::new(WholeScene::new(name, (data, seed), target, readers))
             }
-            What::Pieces { size, .. } => {
-                Box::new(PiecesScene::new(name, data, size, self.readers(site)?)?)
+            What::Pieces { size, list, .. } => {
+                let readers = self.readers(site)?;
+                Box::new(PiecesScene::new(name, data, (size, list), readers)?)
             }
         };
-        let object = site.object(self.door);
+        let object = site.object(self.door)?;
         let (rivals, absent) = site.guests.rivals(self, &object, (data.len, seed));
         notes.extend(absent.iter().map(|why| format!("{name}: {why}")));
         Ok(Box::new(Joined {
@@ -85,14 +91,22 @@ impl RemoteKind {
         };
         let server = site.server();
         // The loops do not sign: nobody would look at it.
+        let url = site.url(self.door)?;
         let (address, path, authority, url) = match self.door {
-            Door::Plain => (server.plain, format!("/{KEY}"), None, site.url(self.door)),
+            Door::Plain => (server.plain, format!("/{KEY}"), None, url),
             Door::Tls => (
                 server.secure,
                 format!("/{KEY}"),
                 Some(server.authority.as_path()),
-                site.url(self.door),
+                url,
             ),
+            Door::WebHdfs => {
+                for &(threads, lanes) in clients {
+                    let client = ClientLoop::new(&url, None, threads, lanes)?.of_hdfs();
+                    readers.push(Box::new(client));
+                }
+                return Ok(readers);
+            }
             Door::S3 => {
                 let path = format!("/{BUCKET}/{KEY}");
                 let url = format!("{}{path}", site.endpoint());

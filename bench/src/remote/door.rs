@@ -12,6 +12,8 @@ pub(crate) enum Door {
     /// An object of a bucket, by signed requests without TLS. The server does not look at the signature, so that only the
     /// client's work on it counts.
     S3,
+    /// A file of HDFS, which a data node sends that a name node has named.
+    WebHdfs,
 }
 
 impl fmt::Display for Door {
@@ -20,6 +22,7 @@ impl fmt::Display for Door {
             Self::Plain => "plain",
             Self::Tls => "tls",
             Self::S3 => "s3",
+            Self::WebHdfs => "webhdfs",
         })
     }
 }

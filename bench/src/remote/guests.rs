@@ -136,9 +136,13 @@ struct Guest<'a> {
 impl Guest<'_> {
     /// The question, with all that the worker needs to know about this case.
     fn question(&self, what: &str, amount: u64) -> Value {
-        let (kind, size, page_offset, piece_wise) = match self.what {
-            What::Whole { page_offset } => ("whole", 0, page_offset, None),
-            What::Pieces { size, under_way } => ("pieces", size, 0, Some(under_way)),
+        let (kind, (size, list), page_offset, piece_wise) = match self.what {
+            What::Whole { page_offset } => ("whole", (0, 0), page_offset, None),
+            What::Pieces {
+                size,
+                under_way,
+                list,
+            } => ("pieces", (size, list), 0, Some(under_way)),
         };
         let (threads, reactor, ranges) = match self.way {
             GuestWay::KvikioDefaults => (None, false, None),
@@ -159,6 +163,7 @@ impl Guest<'_> {
             "amount": amount,
             "page_offset": page_offset,
             "size": size,
+            "list": list,
             "len": self.len,
             "seed": self.seed,
             "salt": self.salt,
@@ -194,7 +199,7 @@ impl Rival for Guest<'_> {
 }
 
 // Bytes, or ranges where a case counts those: soon done.
-const TRIAL: u64 = 100;
+const TRIAL: u64 = 20;
 
 #[cfg(test)]
 mod tests {

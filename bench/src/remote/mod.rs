@@ -8,6 +8,7 @@
 //! What a client costs is told apart from what the server costs: nginx is another process, and so is each guest.
 
 mod cast;
+mod cluster;
 mod door;
 mod guests;
 mod loops;

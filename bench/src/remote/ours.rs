@@ -14,7 +14,7 @@ use crate::trouble::{Outcome, Trouble};
 pub(super) fn open(site: &Site, door: Door) -> Outcome<RemoteHandle> {
     let options = RemoteHandle::builder();
     let options = match door {
-        Door::Plain => options,
+        Door::Plain | Door::WebHdfs => options,
         Door::Tls => options.ca_bundle(&site.server().authority),
         Door::S3 => options
             .endpoint_url(&site.endpoint())
@@ -22,7 +22,7 @@ pub(super) fn open(site: &Site, door: Door) -> Outcome<RemoteHandle> {
             .region(REGION)
             .keys(Keys::new(ACCESS_KEY, SECRET_KEY)),
     };
-    Ok(options.open(&site.url(door))?)
+    Ok(options.open(&site.url(door)?)?)
 }
 
 /// By which call the pieces are read.

@@ -1,7 +1,9 @@
 //! What the cases of a remote run share: the server, and the guests who read from it.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 
+use crate::remote::cluster::ClusterFile;
 use crate::remote::door::{ACCESS_KEY, BUCKET, Door, KEY, REGION, SECRET_KEY};
 use crate::remote::guests::Guests;
 use crate::remote::nginx::Nginx;
@@ -11,6 +13,10 @@ use crate::trouble::{Outcome, Trouble};
 pub(crate) struct Site {
     server: Nginx,
     pub(super) guests: Guests,
+    /// Made when the first case wants it.
+    cluster: OnceCell<ClusterFile>,
+    cluster_url: Option<String>,
+    data: PathBuf,
 }
 
 impl Site {
@@ -22,7 +28,13 @@ impl Site {
         })?;
         let server = Nginx::start(program, folder, data)?;
         let guests = Guests::gather(peers, folder, len, &server.authority)?;
-        Ok(Self { server, guests })
+        Ok(Self {
+            server,
+            guests,
+            cluster: OnceCell::new(),
+            cluster_url: peers.webhdfs.clone(),
+            data: data.to_owned(),
+        })
     }
 
     /// What a reader of the report should know of them.
@@ -41,12 +53,26 @@ impl Site {
     }
 
     /// The URL of the object behind a door; for S3 that of the bucket's object.
-    pub(super) fn url(&self, door: Door) -> String {
-        match door {
+    pub(super) fn url(&self, door: Door) -> Outcome<String> {
+        Ok(match door {
             Door::Plain => format!("http://{}/{KEY}", self.server.plain),
             Door::Tls => format!("https://localhost:{}/{KEY}", self.server.secure.port()),
             Door::S3 => format!("s3://{BUCKET}/{KEY}"),
+            Door::WebHdfs => self.cluster()?.url().to_owned(),
+        })
+    }
+
+    /// The file of HDFS, which is made at the first use.
+    fn cluster(&self) -> Outcome<&ClusterFile> {
+        if let Some(file) = self.cluster.get() {
+            return Ok(file);
         }
+        let url = self.cluster_url.as_deref().ok_or_else(|| {
+            let why = "no cluster of HDFS was named; `cargo xtask servers up` starts one";
+            Trouble::Unfit(why.into())
+        })?;
+        let file = ClusterFile::make(url, &self.data)?;
+        Ok(self.cluster.get_or_init(|| file))
     }
 
     /// Where a client that speaks HTTP by itself connects to, and what it asks for there.
@@ -60,16 +86,16 @@ impl Site {
     }
 
     /// The object as the guests are told of it.
-    pub(super) fn object(&self, door: Door) -> serde_json::Value {
-        serde_json::json!({
+    pub(super) fn object(&self, door: Door) -> Outcome<serde_json::Value> {
+        Ok(serde_json::json!({
             "door": door.to_string(),
-            "url": self.url(door),
+            "url": self.url(door)?,
             "key": KEY,
             "bucket": BUCKET,
             "region": REGION,
             "endpoint": self.endpoint(),
             "access_key": ACCESS_KEY,
             "secret_key": SECRET_KEY,
-        })
+        }))
     }
 }

@@ -13,8 +13,8 @@ use crate::rivals::Peers;
 use crate::suite;
 use crate::trouble::Trouble;
 
-/// Objects of a server on this machine: all of one by plain HTTP, by TLS and by signed requests of S3, and ranges of 4 KiB,
-/// one at a time and 32 under way.
+/// Objects of a server on this machine: all of one by plain HTTP, by TLS, by signed requests of S3 and, where a cluster is
+/// named, by WebHDFS, and ranges of 4 KiB, one at a time and 32 under way.
 ///
 /// The server is the nginx of `peers`, in a process of its own, so that CPU seconds are those of the clients alone. Beside
 /// kvik at its defaults stand reqwest, whose chunks a plain loop copies into place, sockets that are read from without any
@@ -55,6 +55,12 @@ fn entries() -> Vec<Entry> {
         pieces(Door::S3, 32),
         pieces(Door::Tls, 1),
         pieces(Door::Tls, 32),
+        Entry {
+            whole: false,
+            ..whole(Door::WebHdfs, 16)
+        },
+        pieces(Door::WebHdfs, 1),
+        pieces(Door::WebHdfs, 32),
     ]
 }
 
@@ -62,7 +68,7 @@ fn entries() -> Vec<Entry> {
 fn whole(door: Door, page_offset: usize) -> Entry {
     let cpu = match door {
         Door::Tls => 1.0,
-        Door::Plain | Door::S3 => 0.8,
+        Door::Plain | Door::S3 | Door::WebHdfs => 0.8,
     };
     Entry {
         name: format!("{door}-offset-{page_offset}"),
@@ -114,7 +120,7 @@ fn pieces(door: Door, under_way: usize) -> Entry {
     };
     let least = match door {
         Door::Tls => 1.0,
-        Door::Plain | Door::S3 => 1.3,
+        Door::Plain | Door::S3 | Door::WebHdfs => 1.3,
     };
     Entry {
         name: format!("{door}-4k-{under_way}"),
@@ -126,6 +132,8 @@ fn pieces(door: Door, under_way: usize) -> Entry {
             what: What::Pieces {
                 size: 4 << 10,
                 under_way,
+                // A third of a second of the slowest, but where a name node is asked each time.
+                list: if door == Door::WebHdfs { 100 } else { 2000 },
             },
             guests,
         }),
@@ -142,6 +150,7 @@ fn way_of(door: Door) -> &'static str {
         Door::Plain => "by HTTP without TLS",
         Door::Tls => "by HTTP with TLS",
         Door::S3 => "by signed requests of S3",
+        Door::WebHdfs => "by WebHDFS",
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Peers {
     pub obstore: Option<PathBuf>,
     /// The web server nginx, from which the suite of remote objects reads.
     pub nginx: Option<PathBuf>,
+    /// The URL of a file of HDFS by WebHDFS, with its `user.name`, which the suite of remote objects may make and removes.
+    /// `None`: its cases are not run.
+    pub webhdfs: Option<String>,
 }
 
 /// Who takes part in a case beside us and the loops.

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, IF_MATCH, RANGE};
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, IF_MATCH, RANGE, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kvik_config::{ByteSize, Config, Key, Origin as Who, ProxyUrl};
 use kvik_core::corridor::PerProcess;
@@ -21,6 +23,7 @@ use crate::bearer::{AnyError, Bearer};
 use crate::endpoint::{HttpEndpoint, PresignedEndpoint, authorization};
 use crate::location::{Kind, Location, UserInfo};
 use crate::origin::{Asker, Limits, Origin};
+use crate::redact;
 use crate::retry::Policy;
 use crate::server::ServerName;
 use crate::tls::Trust;
@@ -89,9 +92,14 @@ impl RemoteOptions {
     }
 
     /// A header of every request. It is a secret as far as kvik knows: it goes to the origin of the URL alone (scheme, host
-    /// and port), wherever that sends us, and no text shows it.
+    /// and port), wherever that sends us, and no text shows it. Who asks is said by the last word: `authorization` takes the place
+    /// of tokens and passwords that were given before, and they of it.
     pub fn header(mut self, name: &str, value: &str) -> RemoteOptions {
         match header(name, value) {
+            Ok((name, value)) if name == AUTHORIZATION => {
+                self.bearer = None;
+                self.headers.insert(name, value);
+            }
             Ok((name, value)) => drop(self.headers.append(name, value)),
             Err(error) => drop(self.wrong.get_or_insert(error)),
         }
@@ -146,10 +154,16 @@ impl RemoteOptions {
     /// The proxy by which all is asked for, whatever the settings `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say:
     /// `http://[NAME[:PASSWORD]@]HOST[:PORT]`, or by `https`; no text shows name and password. `none` is for no proxy.
     pub fn proxy(mut self, url: &str) -> RemoteOptions {
-        self.proxies = Some(match url.trim() {
-            "none" => Proxies::default(),
+        let proxies = match url.trim() {
+            "none" => Ok(Proxies::default()),
             url => Proxies::by_caller(&ProxyUrl::new(url)),
-        });
+        };
+        match proxies {
+            Ok(proxies) => self.proxies = Some(proxies),
+            Err(failure) => {
+                self.wrong.get_or_insert(failure.into_error(Op::Open, 1));
+            }
+        }
         self
     }
 
@@ -251,8 +265,6 @@ impl RemoteOptions {
             Kind::S3 | Kind::S3Public => Asker::Store(Box::new(self.store(location, &mut trust)?)),
             Kind::WebHdfs => Asker::Cluster(Box::new(self.cluster(location, config)?)),
         };
-        let mut secrets = location.secrets();
-        secrets.extend(self.hdfs_secrets());
         let silence = config.http_timeout()?;
         let (first_wait, longest_wait) = self.backoff.unwrap_or(BACKOFF);
         let attempts = match self.max_attempts {
@@ -263,6 +275,14 @@ impl RemoteOptions {
             Who::Default => None,
             _ => Some(config.http_status_codes()?),
         };
+        let proxies = match &self.proxies {
+            Some(proxies) => proxies.clone(),
+            None => Proxies::of(config)?,
+        };
+        let mut secrets = location.secrets();
+        secrets.extend(self.hdfs_secrets());
+        secrets.extend(proxies.secrets());
+        secrets.extend(redact::secrets_of_headers(&self.headers));
         let name: Arc<str> = location.to_string().into();
         Ok(Origin {
             asker,
@@ -270,10 +290,7 @@ impl RemoteOptions {
             secrets,
             client: ClientOptions {
                 trust,
-                proxies: match &self.proxies {
-                    Some(proxies) => proxies.clone(),
-                    None => Proxies::of(config)?,
-                },
+                proxies,
                 connect_timeout: self.connect_timeout.unwrap_or(CONNECT),
             },
             limits: Limits {
@@ -309,7 +326,14 @@ impl RemoteOptions {
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
     let wrong = |why: &'static str| Error::new(ErrorKind::Misuse, Op::Open, why);
     let name = HeaderName::try_from(name).map_err(|_| wrong("the name of a header is none"))?;
-    if [RANGE, IF_MATCH, ACCEPT_ENCODING].contains(&name) {
+    let own = [
+        RANGE,
+        IF_MATCH,
+        ACCEPT_ENCODING,
+        CONTENT_LENGTH,
+        TRANSFER_ENCODING,
+    ];
+    if own.contains(&name) {
         return Err(wrong("a header was given that each request has to choose"));
     }
     let mut value =

@@ -155,7 +155,12 @@ impl Origin {
         let shared = self.shared()?;
         let permit = self.permit().await?;
         if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
-            let (reply, answer) = cluster.ask(self, range, len).await?;
+            let asked = cluster.ask(self, range, len).await;
+            let (reply, answer) = asked.map_err(|failure| {
+                // A name node names hosts, too.
+                let why = redact::hide(&failure.why, &self.secrets_of_caller());
+                failure.saying(why)
+            })?;
             shared.budget.earn();
             return Ok(Answered {
                 answer,
@@ -169,13 +174,15 @@ impl Origin {
             let kept = store.keep_fresh(SystemTime::now()).await;
             kept.map_err(Failure::of)?;
         }
+        let mut token = self.token(None).await?;
         let moved = self.moved.load_full();
-        let mut judged = self.follow(shared, range, known, moved.as_deref()).await;
+        let place = moved.as_deref();
+        let mut judged = self.follow(shared, range, known, &mut token, place).await;
         if let (Some(place), Err(failure)) = (&moved, &judged) {
             self.forget(place);
             // Who names a time is given it, and the server is asked after that.
             if !matches!(failure.again, Again::After(_)) {
-                judged = self.follow(shared, range, known, None).await;
+                judged = self.follow(shared, range, known, &mut token, None).await;
             }
         }
         let (answer, validator, body) = judged?;
@@ -195,10 +202,10 @@ impl Origin {
         shared: &Shared,
         range: Option<&Range<u64>>,
         known: Known<'_>,
+        token: &mut Option<Arc<String>>,
         moved: Option<&Url>,
     ) -> Result<(Answer, Validator, Box<dyn Body>), Failure> {
         let mut tried = Tried::default();
-        let mut token = self.token(None).await?;
         let mut may_renew = true;
         let mut first = self.request(range, known, token.as_deref(), &mut tried)?;
         let mut url = moved.unwrap_or(&first.url).clone();
@@ -234,10 +241,10 @@ impl Origin {
                 }
             }
             if let (401, Some(refused)) = (status, token.clone())
-                && std::mem::take(&mut may_renew)
                 && redirect::is_same_origin(&first.url, &url)
+                && std::mem::take(&mut may_renew)
             {
-                token = self.token(Some(&refused)).await?;
+                *token = self.token(Some(&refused)).await?;
                 if token.as_ref() != Some(&refused) {
                     first = self.request(range, known, token.as_deref(), &mut tried)?;
                     continue;

@@ -5,7 +5,6 @@ mod connections;
 mod diagnosis;
 mod exams;
 mod hdfs;
-mod hdfs_access;
 mod hostile;
 mod limits;
 mod named;

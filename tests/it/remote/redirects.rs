@@ -47,7 +47,7 @@ fn secrets_go_to_their_own_origin_only() {
         "/first" => Reply::redirect(302, "/second").script(),
         _ => Reply::redirect(302, &to).script(),
     });
-    let options = quick().bearer("a token").header("X-Key", "a key");
+    let options = quick().bearer("a-token").header("X-Key", "a key");
     let handle = options.open(&here.url("first")).unwrap();
     assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
     assert!(here.asked().iter().all(has_secret));

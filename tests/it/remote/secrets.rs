@@ -37,6 +37,12 @@ const SECRETS: &[&str] = &[
     "query+t0ken/=",
     "query%2Bt0ken%2F%3D",
     "delegat10n",
+    // A token of a function's, and the user of a proxy.
+    "given-t0ken+/",
+    "proxyuser",
+    "pr0xy/pass",
+    "pr0xy%2Fpass",
+    "cHJveHl1c2VyOnByMHh5L3Bhc3M",
     // Keys.
     "AKIASTORED",
     "s3cretkey/+",
@@ -134,6 +140,11 @@ fn refusal(status: u16, asked: &Asked) -> Reply {
         part((turn + 2) % 7),
         part((turn + 3) % 7)
     );
+    let body = match asked.path.starts_with("/webhdfs/") {
+        true => serde_json::json!({"RemoteException": {"exception": part(turn), "message": echo}})
+            .to_string(),
+        false => body,
+    };
     let header: String = echo.chars().filter(char::is_ascii).collect();
     Reply::with(status, body.as_bytes())
         .header("content-type", "application/xml")
@@ -147,12 +158,13 @@ fn refusal(status: u16, asked: &Asked) -> Reply {
 type Play = fn(&Asked, &str) -> Script;
 
 /// The ways of a server to be bad; the text is a URL of another one like it.
-fn plays() -> [Play; 12] {
+fn plays() -> [Play; 13] {
     [
         |asked, _| refusal(400, asked).script(),
         |asked, _| refusal(401, asked).script(),
         |asked, _| refusal(403, asked).script(),
         |asked, _| refusal(404, asked).script(),
+        |asked, _| refusal(407, asked).script(),
         |asked, _| refusal(503, asked).script(),
         // The version is what was sent, and another one later.
         |asked, _| {
@@ -233,8 +245,25 @@ fn callers(server: &Server) -> Vec<(RemoteOptions, String)> {
                 .header("Cookie", "id=sess10n; lang=de"),
             plain.clone(),
         ),
+        (
+            quick().bearer_from(|| Ok::<_, Error>("given-t0ken+/".to_owned())),
+            plain.clone(),
+        ),
+        (
+            quick().proxy(&format!(
+                "http://proxyuser:pr0xy%2Fpass@{}",
+                server.address()
+            )),
+            "http://server.invalid/dir/object".to_owned(),
+        ),
         (quick(), presigned),
         (quick(), delegated),
+        (
+            quick()
+                .delegation("delegat10n")
+                .header("X-Api-Key", "key-of-an-api"),
+            format!("webhdfs://{}/dir/object", server.address()),
+        ),
         (store.clone(), "s3://bucket/dir/key".to_owned()),
         (
             store.anonymous(Anonymous::Always),
@@ -259,6 +288,8 @@ fn shown(options: &RemoteOptions, url: &str) -> String {
     let mut shown = format!("{options:?} {options:#?}");
     let location = Location::parse(url).unwrap();
     write!(shown, " {location} {location:?}").unwrap();
+    let diagnosis = options.diagnose(url);
+    write!(shown, " {diagnosis:?} {diagnosis:#?}").unwrap();
     match options.open(url) {
         Err(error) => shown.push_str(&texts_of(&error)),
         Ok(object) => {
@@ -297,6 +328,10 @@ fn no_secret_is_in_any_message_log_debug_print_or_panic() {
             let port = format!(":{}/", server.address().port());
             let gone = url.replace(&port, ":1/");
             let nobody = options.clone().endpoint_url("http://127.0.0.1:1/");
+            let nobody = match url.contains("server.invalid") {
+                true => nobody.proxy("http://proxyuser:pr0xy%2Fpass@127.0.0.1:1"),
+                false => nobody,
+            };
             let error = nobody.open(&gone).unwrap_err();
             check(&what, &texts_of(&error));
         }

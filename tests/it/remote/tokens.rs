@@ -104,6 +104,35 @@ fn a_token_of_a_function_goes_to_its_own_origin_only() {
     assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
+/// The place where it was is asked first, and refuses; then the server that knows the next place, which wants another token.
+#[test]
+fn a_token_that_ended_is_renewed_behind_a_place_that_ended_too() {
+    let object = pattern(1, 0, LEN);
+    let there = Server::start(move |asked| match asked.path.as_str() {
+        "/1" if asked.number > 0 => Reply::status(401).script(),
+        _ => Reply::of(&object, asked).script(),
+    });
+    let to = there.url("");
+    let here = Server::start(move |asked| match asked.header("authorization") {
+        Some("Bearer token-1") if asked.number == 0 => {
+            Reply::redirect(307, &format!("{to}1")).script()
+        }
+        Some("Bearer token-2") => Reply::redirect(307, &format!("{to}2")).script(),
+        _ => Reply::status(401).script(),
+    });
+    let (options, calls) = numbered();
+    let handle = options.open(&here.url("a")).unwrap();
+    let mut bytes = [0; 10];
+    handle.read_exact_at(&mut bytes, 100_000).unwrap();
+    assert_same(&bytes, &pattern(1, 100_000, 10));
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    let paths = |server: &Server| -> Vec<String> {
+        server.asked().into_iter().map(|asked| asked.path).collect()
+    };
+    assert_eq!(paths(&there), ["/1", "/1", "/2"]);
+    assert_eq!(paths(&here), ["/a", "/a", "/a"]);
+}
+
 #[test]
 fn a_function_that_fails_or_panics_ends_the_call_and_asks_no_server() {
     let server = Server::of(pattern(1, 0, LEN));
@@ -182,6 +211,17 @@ fn who_asks_is_said_by_the_last_word() {
         open(options.clone().basic_auth("u", "p")).unwrap(),
         "Basic dTpw"
     );
+    let own = |options: RemoteOptions| options.header("Authorization", "Own x");
+    assert_eq!(open(own(options.clone())).unwrap(), "Own x");
+    assert_eq!(open(own(quick().bearer("mine"))).unwrap(), "Own x");
+    assert_eq!(open(own(quick()).bearer("mine")).unwrap(), "Bearer mine");
+    for asked in server.asked() {
+        let said = asked
+            .headers
+            .iter()
+            .filter(|(name, _)| name == "authorization");
+        assert_eq!(said.count(), 1);
+    }
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     let given =
         |options: RemoteOptions| options.bearer_from(|| Ok::<_, String>("given".to_owned()));

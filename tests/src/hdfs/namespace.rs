@@ -11,6 +11,7 @@ pub(super) struct Namespace {
     /// What the data nodes are called.
     pub(super) data_nodes: Vec<String>,
     pub(super) active: usize,
+    scheme: &'static str,
     block_size: u64,
     token: Option<String>,
     next: u64,
@@ -29,6 +30,10 @@ impl Namespace {
             files: HashMap::new(),
             data_nodes: Vec::new(),
             active: 0,
+            scheme: match setup.authority {
+                None => "http",
+                Some(_) => "https",
+            },
             block_size: setup.block_size,
             token: setup.token.clone(),
             next: 16_385,
@@ -147,7 +152,11 @@ impl Namespace {
         let path = encoded(&query.path);
         Reply::redirect(
             307,
-            &format!("http://{node}/webhdfs/v1{path}?{}", sent.join("&")),
+            &format!(
+                "{}://{node}/webhdfs/v1{path}?{}",
+                self.scheme,
+                sent.join("&")
+            ),
         )
     }
 

@@ -4,7 +4,7 @@ mod client;
 mod socket;
 mod trust;
 
-pub(super) use client::ClientLoop;
+pub(super) use client::{ClientLoop, one_client};
 pub(super) use socket::SocketLoop;
 
 use std::sync::{Mutex, PoisonError};

@@ -12,6 +12,8 @@ pub(crate) struct PiecesScene<'a> {
     name: String,
     data: &'a Data,
     size: usize,
+    /// Pieces between two looks at the clock of the run.
+    list: usize,
     target: Pages,
     /// The first is the one that the case is about.
     readers: Vec<Box<dyn Reader + 'a>>,
@@ -22,14 +24,15 @@ impl<'a> PiecesScene<'a> {
     pub(crate) fn new(
         name: &str,
         data: &'a Data,
-        size: usize,
+        (size, list): (usize, usize),
         readers: Vec<Box<dyn Reader + 'a>>,
     ) -> Outcome<Self> {
-        let target = Pages::new(LIST as usize * size).doing("get memory to read", &data.path)?;
+        let target = Pages::new(list * size).doing("get memory to read", &data.path)?;
         Ok(Self {
             name: name.to_owned(),
             data,
             size,
+            list,
             target,
             readers,
             offsets: Vec::new(),
@@ -47,9 +50,9 @@ impl Scene for PiecesScene<'_> {
 
     fn amounts(&self) -> Amounts {
         Amounts {
-            least: LIST,
-            most: MOST_LISTS * LIST,
-            step: LIST,
+            least: self.list as u64,
+            most: MOST_LISTS * self.list as u64,
+            step: self.list as u64,
         }
     }
 
@@ -58,12 +61,12 @@ impl Scene for PiecesScene<'_> {
         let places = (0..amount).map(|index| place(len, size, salt, index));
         self.offsets.clear();
         self.offsets.extend(places);
-        self.target.view_mut(0, LIST as usize * size).fill(0);
+        self.target.view_mut(0, self.list * size).fill(0);
         Ok(())
     }
 
     fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved> {
-        for offsets in self.offsets.chunks(LIST as usize) {
+        for offsets in self.offsets.chunks(self.list) {
             let target = self.target.view_mut(0, offsets.len() * self.size);
             self.readers[who].read(target, offsets, self.size)?;
         }
@@ -72,7 +75,7 @@ impl Scene for PiecesScene<'_> {
 
     /// All bytes of the last list.
     fn check(&mut self, who: usize, _: u64, _: u64) -> Outcome<()> {
-        let list = self.offsets.len().saturating_sub(LIST as usize)..;
+        let list = self.offsets.len().saturating_sub(self.list)..;
         let offsets = &self.offsets[list];
         let target = self.target.view_mut(0, offsets.len() * self.size);
         for (&offset, piece) in offsets.iter().zip(target.chunks(self.size)) {
@@ -93,7 +96,5 @@ impl Scene for PiecesScene<'_> {
     }
 }
 
-/// Pieces between two looks at the clock of the run: a third of a second of the slowest.
-const LIST: u64 = 2000;
 // Some seconds at the rates seen.
 const MOST_LISTS: u64 = 32;

@@ -98,6 +98,8 @@ impl Cluster {
                 let answer = judge::bytes(&reply, range, len)?;
                 return Ok((reply, answer));
             };
+            // The data node may be at the same address, and have no room while this is under way.
+            drop(reply);
             names::HTTP_REDIRECTS.increment();
             let to = self.names.translate(to)?;
             match self.read(origin, &first, to.clone(), range, len).await {
@@ -134,6 +136,7 @@ impl Cluster {
         let mut hops = 0;
         while let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
             next_hop(&mut hops)?;
+            drop(reply);
             reply = origin.send(origin.shared()?, first.to(&to)).await?;
             at = to;
         }
@@ -166,6 +169,7 @@ impl Cluster {
             if let (true, Some(last)) = (is_refused, token.clone()) {
                 token = origin.token(Some(&last)).await?;
                 if token.as_ref() != Some(&last) {
+                    drop(sent);
                     request = self.request(number, ask, token.as_deref())?;
                     sent = origin.send(origin.shared()?, request.clone()).await;
                 }

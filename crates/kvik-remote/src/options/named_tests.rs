@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use kvik_config::ByteSize;
+use proptest::prelude::*;
 
 use crate::endpoint::Addressing;
 use crate::location::Kind;
@@ -61,6 +62,24 @@ fn every_option_is_set_by_each_of_its_names() {
         }),
         ("force_path_style", "true", |o| {
             o.s3.addressing == Some(Addressing::Path)
+        }),
+        ("hdfs_user", "me", |o| {
+            format!("{:?}", o.hdfs).contains("user: Some(\"me\")")
+        }),
+        ("delegation", "t0ken", |o| {
+            o.hdfs_secrets().contains(&"t0ken".to_owned())
+        }),
+        ("name_nodes", "nn1:9870, nn2", |o| {
+            format!("{:?}", o.hdfs).contains("name_nodes: [\"nn1:9870\", \"nn2\"]")
+        }),
+        ("data_nodes", "dn1:9864=127.0.0.1:1, dn2=h", |o| {
+            let said = format!("{:?}", o.hdfs);
+            said.contains("dn1") && said.contains("127.0.0.1") && said.contains("dn2")
+        }),
+        ("proxy_url", "http://me:hunter22@proxy:3128", |o| {
+            o.proxies
+                .as_ref()
+                .is_some_and(|proxies| !proxies.is_empty())
         }),
         ("ca_bundle", "/ca.pem", |o| {
             o.ca_bundle.as_deref() == Some("/ca.pem".as_ref())
@@ -187,7 +206,7 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
         // What is text takes every text but none, and lists of lines take that, too.
         let wrong = match option.names[0] {
             "profile" | "bearer_token" | "user_agent" | "region" | "default_region"
-            | "endpoint_url" | "ca_bundle" => " ",
+            | "endpoint_url" | "ca_bundle" | "proxy_url" => " ",
             "verify" => "no",
             _ => "hunter22",
         };
@@ -201,7 +220,15 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
     // What a setter finds wrong is told at once, too.
     let text = refused(&[("headers", "two words: hunter22")]);
     assert!(text.contains("the name of a header is none"), "{text}");
-    assert!(refused(&[("headers", "range: bytes=0-1")]).contains("each request has to choose"));
+    let text = refused(&[("proxy", "ftp://me:hunter22@proxy")]);
+    assert!(
+        text.contains("a proxy has a URL of http or https"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter22"), "{text}");
+    for own in ["range: bytes=0-1", "transfer-encoding: chunked"] {
+        assert!(refused(&[("headers", own)]).contains("each request has to choose"));
+    }
 }
 
 #[test]
@@ -255,5 +282,20 @@ fn a_name_means_one_thing_and_each_topic_is_an_option() {
                 .any(|option| option.names[0] == topic),
             "{topic}"
         );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_map_panic_or_is_shown(name in any::<String>(), value in "\\PC{0,24}", number in 0..1000_usize) {
+        let _ = RemoteOptions::from_map([(&name, &value)]);
+        let option = &NamedOption::ALL[number % NamedOption::ALL.len()];
+        let value = format!("zq{value}");
+        for name in option.names() {
+            if let Err(error) = RemoteOptions::from_map([(name, &value)]) {
+                let shown = format!("{error} {error:?}");
+                prop_assert!(!shown.contains(&value), "{shown}");
+            }
+        }
     }
 }

@@ -7,7 +7,10 @@ use kvik_core::{ErrorKind, Result};
 use url::Url;
 
 use super::bypass::Bypass;
+use crate::endpoint::authorization;
 use crate::failure::Failure;
+use crate::location::UserInfo;
+use crate::percent;
 use crate::tls::spoken;
 
 /// The proxies of a client, one for each scheme.
@@ -27,16 +30,20 @@ pub(crate) struct Proxy {
 
 impl Proxies {
     /// By the caller's argument: that proxy for all that is asked, whatever the settings say.
-    pub(crate) fn by_caller(url: &ProxyUrl) -> Proxies {
+    ///
+    /// # Errors
+    /// As for [`Proxy::to_url`].
+    pub(crate) fn by_caller(url: &ProxyUrl) -> Result<Proxies, Failure> {
         let proxy = Proxy {
             url: url.clone(),
             by: CALLER.to_owned(),
         };
-        Proxies {
+        proxy.to_url()?;
+        Ok(Proxies {
             http: Some(proxy.clone()),
             https: Some(proxy),
             without: None,
-        }
+        })
     }
 
     /// What the settings say.
@@ -66,6 +73,22 @@ impl Proxies {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.http.is_none() && self.https.is_none()
+    }
+
+    /// What no text may show: whoever is asked by a proxy may be told these by it.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let proxies = [&self.http, &self.https].into_iter().flatten();
+        let urls = proxies.filter_map(|proxy| proxy.to_url().ok());
+        let text = |part: &str| String::from_utf8_lossy(&percent::decode(part)).into_owned();
+        let secrets = urls.flat_map(|url| {
+            let info = UserInfo {
+                user: text(url.username()),
+                password: text(url.password().unwrap_or_default()),
+            };
+            let pair = authorization::pair(&info);
+            [info.user, info.password, pair]
+        });
+        secrets.collect()
     }
 
     /// The proxy by which this URL is asked for.

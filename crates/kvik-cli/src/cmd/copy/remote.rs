@@ -165,7 +165,8 @@ impl Job<'_> {
     fn give_up(&self, failure: Failure, site: Site) -> Failure {
         let interrupted = matches!(failure.exit(), Exit::Interrupted | Exit::Terminated);
         let passing = PASSING.iter().any(|kind| failure.is(*kind));
-        if !interrupted && !(passing && site.is_resumable()) {
+        let keeps = interrupted || passing && site.is_resumable();
+        if !keeps {
             return match failure.exit() {
                 Exit::NoSpace => {
                     failure.hint(format!("the part was removed: {}", show(site.part.path())))

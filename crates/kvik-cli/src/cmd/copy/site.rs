@@ -117,14 +117,23 @@ mod tests {
 
     #[test]
     fn what_is_missing_lies_between_what_is_there() {
-        let written = |ranges: &[Range<u64>]| -> Vec<Written> {
-            let pieces = ranges.iter().cloned();
-            pieces.map(|range| Written { range, checksum: 0 }).collect()
-        };
-        assert_eq!(missing(&[], 10), [0..10]);
-        assert_eq!(missing(&[], 0), []);
-        assert_eq!(missing(&written(&[0..4, 4..6, 8..9]), 10), [6..8, 9..10]);
-        assert_eq!(missing(&written(&[1..10]), 10), [0..1]);
-        assert_eq!(missing(&written(&[0..10]), 10), []);
+        for (there, size, expected) in [
+            (&[][..], 10, &[(0, 10)][..]),
+            (&[], 0, &[]),
+            (&[(0, 4), (4, 6), (8, 9)], 10, &[(6, 8), (9, 10)]),
+            (&[(1, 10)], 10, &[(0, 1)]),
+            (&[(0, 10)], 10, &[]),
+        ] {
+            let range = |(start, end): &(u64, u64)| *start..*end;
+            let written: Vec<Written> = there
+                .iter()
+                .map(|ends| Written {
+                    range: range(ends),
+                    checksum: 0,
+                })
+                .collect();
+            let expected: Vec<Range<u64>> = expected.iter().map(range).collect();
+            assert_eq!(missing(&written, size), expected, "{there:?}");
+        }
     }
 }

@@ -189,7 +189,48 @@ pub(super) const ROWS: &[NamedOption] = &[
             }))
         }),
     },
-    // Whom to trust.
+    // Which cluster it is in.
+    NamedOption {
+        names: &["hdfs_user", "webhdfs_username"],
+        expects: "the name of a user",
+        says: "the user of HDFS",
+        set: Set::Alone(|options, value| Some(options.hdfs_user(text(value)?))),
+    },
+    NamedOption {
+        names: &["delegation", "delegation_token"],
+        expects: "a delegation token of HDFS",
+        says: "what a cluster with Kerberos takes from those who do not speak it",
+        set: Set::Alone(|options, value| Some(options.delegation(text(value)?))),
+    },
+    NamedOption {
+        names: &["name_nodes", "namenodes"],
+        expects: "a list of `HOST` or `HOST:PORT`, with commas between them",
+        says: "the name nodes of HDFS, in place of the host of the URL; the active one is found",
+        set: Set::Alone(|options, value| {
+            let nodes: Vec<&str> = value.split(',').map(str::trim).collect();
+            let are_all = nodes.iter().all(|node| !node.is_empty());
+            are_all.then(|| options.name_nodes(&nodes))
+        }),
+    },
+    NamedOption {
+        names: &["data_nodes", "data_proxy"],
+        expects: "a list of `HOST[:PORT]=HOST[:PORT]`, with commas between them",
+        says: "what the cluster calls a data node, and where it is",
+        set: Set::Alone(|options, value| {
+            value.split(',').try_fold(options, |options, pair| {
+                let (from, to) = pair.split_once('=')?;
+                let options = options.data_node(from.trim(), to.trim());
+                options.wrong.is_none().then_some(options)
+            })
+        }),
+    },
+    // By whom, and whom to trust.
+    NamedOption {
+        names: &["proxy_url", "proxy"],
+        expects: "an `http` or `https` URL, with name and password where needed, or `none`",
+        says: "the proxy by which all is asked for, whatever the settings say",
+        set: Set::Alone(|options, value| Some(options.proxy(text(value)?))),
+    },
     NamedOption {
         names: &["ca_bundle", "aws_ca_bundle", "cacert"],
         expects: "the path of a file",

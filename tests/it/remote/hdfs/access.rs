@@ -1,28 +1,13 @@
 //! Who may read from a cluster of HDFS, by which name node, and what refusals say.
 
-use std::time::Duration;
-
 use kvik::stats::names::HTTP_RETRIES;
-use kvik::{
-    ByteSize, Config, Error, ErrorKind, Layer, Location, ReadAtExt, RemoteHandle, RemoteOptions,
-};
+use kvik::{ByteSize, Config, Error, ErrorKind, Layer, Location, ReadAtExt};
 use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
 use kvik_tests::hostile::Reply;
 use kvik_tests::pattern::{assert_same, pattern};
 
+use super::{LEN, cluster, quick};
 use crate::child;
-
-const LEN: usize = 100_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
-
-fn cluster(setup: Setup) -> Cluster {
-    let cluster = Cluster::start(setup);
-    cluster.put("/file", &pattern(1, 0, LEN));
-    cluster
-}
 
 fn texts(error: &Error) -> String {
     let source = std::error::Error::source(error);
@@ -298,7 +283,7 @@ fn the_active_name_node_is_found_and_found_again_after_a_failover() {
 #[test]
 fn what_the_caller_sends_along_goes_to_name_nodes_only() {
     let cluster = cluster(Setup::default());
-    let options = quick().bearer("a token").header("X-Key", "a key");
+    let options = quick().bearer("a-token").header("X-Key", "a key");
     let options = options.part_size(ByteSize::kib(32));
     let file = options.open(&cluster.url("/file")).unwrap();
     assert_same(&file.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
