@@ -366,7 +366,13 @@ impl Origin {
             // A connection that breaks says nothing of how many may ask.
             Err(_) => {}
         }
-        outcome.map(|reply| Reply {
+        let reply = outcome?;
+        if !reply.status.is_success() {
+            // What comes with a refusal is short; and where it sends us on, perhaps to the same host, the next request is not
+            // to wait for this one, or all of them would wait for each other.
+            return Ok(reply);
+        }
+        Ok(Reply {
             body: Box::new(UnderWay {
                 body: reply.body,
                 _admission: admission,

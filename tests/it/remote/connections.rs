@@ -51,6 +51,29 @@ fn a_burst_of_requests_opens_few_connections_and_more_with_each_answer() {
     assert_eq!(first.len(), 8);
 }
 
+/// Each of them would keep the room that the next one waits for.
+#[test]
+fn many_requests_that_are_sent_on_to_the_same_host_do_not_wait_for_each_other() {
+    let object = pattern(1, 0, LEN);
+    let all_there = std::sync::Barrier::new(8);
+    let server = Server::start(move |asked| {
+        if asked.number < 8 {
+            all_there.wait();
+        }
+        match asked.path.as_str() {
+            "/there" => Reply::of(&object, asked).script(),
+            _ => Reply::redirect(307, "/there").script(),
+        }
+    });
+    let handle = quick().len(LEN as u64).open(&server.url("a")).unwrap();
+    let mut bytes = vec![0; LEN];
+    let burst = ReadOptions::new()
+        .num_threads(8)
+        .task_size(ByteSize::new(LEN as u64 / 8));
+    handle.read_at_with(&mut bytes, 0, &burst).unwrap();
+    assert_same(&bytes, &pattern(1, 0, LEN));
+}
+
 #[test]
 fn a_kept_connection_that_the_server_has_just_closed_is_no_failure() {
     let object = pattern(1, 0, LEN);

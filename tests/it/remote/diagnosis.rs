@@ -508,6 +508,65 @@ fn a_server_that_says_nothing_takes_no_longer_than_it_may() {
 }
 
 #[test]
+fn a_proxy_is_looked_at_in_place_of_the_server_and_told_as_such() {
+    let proxy = Server::of(object());
+    let options = quick().proxy(&format!("http://me:hunter22@{}", proxy.address()));
+    // Nobody but the proxy knows this name.
+    let diagnosis = options.diagnose("http://kvik.invalid/a");
+    assert_eq!(diagnosis.failure(), None, "{diagnosis:#?}");
+    for stage in [Stage::Dns, Stage::Tcp] {
+        let told = fact(&diagnosis, stage, "proxy");
+        assert!(told.ends_with("(from the caller)"), "{told}");
+    }
+    assert!(!format!("{diagnosis:?}").contains("hunter22"));
+
+    let dead = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let options = quick().proxy(&format!("http://{dead}"));
+    let diagnosis = options.diagnose("https://kvik.invalid/a");
+    let advice = "this is the proxy, not the server";
+    fails(
+        &diagnosis,
+        Stage::Tcp,
+        ErrorKind::Unreachable,
+        "refused",
+        advice,
+    );
+
+    let wary = Server::start(|_| Reply::status(407).script());
+    let options = quick().proxy(&format!("http://{}", wary.address()));
+    let diagnosis = options.diagnose("http://kvik.invalid/a");
+    let advice = "they stand in its URL";
+    fails(
+        &diagnosis,
+        Stage::Http,
+        ErrorKind::PermissionDenied,
+        "proxy",
+        advice,
+    );
+}
+
+#[test]
+fn files_of_webhdfs_are_told_by_what_opening_says() {
+    let server = Server::start(|_| {
+        Reply::status(401)
+            .header("www-authenticate", "Negotiate")
+            .script()
+    });
+    let diagnosis = quick().diagnose(&server.url("webhdfs/v1/a"));
+    assert_eq!(fact(&diagnosis, Stage::Url, "kind"), "WebHDFS");
+    fails(
+        &diagnosis,
+        Stage::Open,
+        ErrorKind::PermissionDenied,
+        "Kerberos",
+        "who asks",
+    );
+}
+
+#[test]
 fn no_step_shows_a_secret() {
     // It repeats what it was sent, and sends on to where that stands in the path.
     let server = Server::start(|asked| {

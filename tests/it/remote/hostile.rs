@@ -500,7 +500,6 @@ fn heads_split_at_every_byte_are_read_into_host_and_device_memory() {
     let gpu = need::gpu();
     let object = pattern(7, 0, LEN);
     let asked_for_all = Asked {
-        connection: 0,
         number: 0,
         path: String::new(),
         headers: vec![("range".to_owned(), format!("bytes=0-{}", LEN - 1))],

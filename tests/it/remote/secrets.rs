@@ -48,6 +48,11 @@ const SECRETS: &[&str] = &[
     "s3cretkey/+",
     "session=t0ken/",
     "session%3Dt0ken%2F",
+    // The user of a proxy.
+    "pr0xyuser",
+    "pr0xy/pass",
+    "pr0xy%2Fpass",
+    "cHIweHl1c2VyOnByMHh5L3Bhc3",
     // That of a URL to which a server sent us.
     "m0ved+sig",
     "m0ved%2Bsig",
@@ -344,6 +349,26 @@ fn no_secret_is_in_any_message_log_debug_print_or_panic() {
     let logged = LOGGED.lock().unwrap().clone();
     assert!(logged.contains("a request is made again"), "{logged}");
     check("what is logged", &logged);
+}
+
+#[test]
+fn no_text_shows_the_user_of_a_proxy_that_repeats_what_it_is_sent() {
+    listen();
+    for (number, play) in plays().into_iter().enumerate() {
+        let proxy = Server::start(move |asked| play(asked, "http://elsewhere.invalid"));
+        let url = proxy
+            .url("")
+            .replace("http://", "http://pr0xyuser:pr0xy%2Fpass@");
+        let options = RemoteHandle::builder()
+            .backoff(Duration::ZERO, Duration::ZERO)
+            .max_attempts(2)
+            .proxy(&url);
+        let shown = shown(&options, "http://server.invalid/object");
+        check(&format!("play {number}"), &shown);
+        // It was told, all the same.
+        assert!(proxy.asked()[0].header("proxy-authorization").is_some());
+    }
+    check("what is logged", &LOGGED.lock().unwrap().clone());
 }
 
 /// What is no secret is still told: a text without any words helps nobody.

@@ -7,16 +7,19 @@ use http::header::WWW_AUTHENTICATE;
 use kvik_core::ErrorKind;
 use rustls::CertificateError;
 
-use super::Way;
 use super::certificate::Certificate;
 use super::link::Server;
 use super::watch::{Exchange, shown};
+use super::{Step, Way};
 use crate::failure::Failure;
 use crate::location::{Found, Kind};
 use crate::tls::Trust;
 
 pub(super) const OF_SILENCE: &str = "the server, or a firewall or proxy before it, takes what is sent and says nothing: ask its operator, or allow \
      more time (setting `http_timeout`)";
+const OF_AUTHORITY: &str = "name a file, in PEM, with the certificate of who signed it: variable KVIK_CA_BUNDLE, CURL_CA_BUNDLE, \
+     SSL_CERT_FILE or AWS_CA_BUNDLE, setting `ca_bundle`, or `RemoteOptions::ca_bundle`";
+const OF_LOGIN_TO_PROXY: &str = "the proxy wants a user and a password: they stand in its URL (http://USER:PASSWORD@PROXY:PORT)";
 pub(super) const OF_URL: &str = "check the URL; letters, digits, dots and hyphens make a host";
 
 /// For what is wrong with settings, keys and URLs, of which the text says what it is.
@@ -39,6 +42,15 @@ pub(super) fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Internal => "this is a bug of kvik: please report it",
         _ => "see the reason",
     }
+}
+
+/// The step of a proxy that failed.
+pub(super) fn without_proxy(mut step: Step) -> Step {
+    let advice = step.advice.take().unwrap_or_default();
+    let more = "this is the proxy, not the server: correct the setting or variable that names it, or have it passed over for this host \
+                (setting `no_proxy`)";
+    step.advice = Some(format!("{advice}; {more}"));
+    step
 }
 
 /// For a name without addresses.
@@ -98,10 +110,7 @@ pub(super) fn of_certificate(
                 Trust::Named { .. } => "; those that are named now do not have it",
                 _ => "",
             };
-            format!(
-                "name a file, in PEM, with the certificate of who signed it: variable KVIK_CA_BUNDLE, CURL_CA_BUNDLE, \
-                 SSL_CERT_FILE or AWS_CA_BUNDLE, setting `ca_bundle`, or `RemoteOptions::ca_bundle`{but}"
-            )
+            format!("{OF_AUTHORITY}{but}")
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "the server's operator has to renew it, unless the clock of this machine is wrong"
@@ -161,6 +170,13 @@ pub(super) fn of_no_answer(way: &Way, failure: &Failure) -> String {
     };
     match (failure.kind, is_secure) {
         (ErrorKind::TimedOut, _) => OF_SILENCE.to_owned(),
+        (ErrorKind::Untrusted, _) => format!("{OF_AUTHORITY}; a proxy may show a certificate of its own"),
+        (ErrorKind::PermissionDenied, _) if way.has_proxy() => OF_LOGIN_TO_PROXY.to_owned(),
+        (ErrorKind::Unreachable, _) if way.has_proxy() => {
+            "the proxy takes connections, and brings no answer: ask who runs it whether it reaches the server, or go without it \
+             (setting `no_proxy`)"
+                .to_owned()
+        }
         (ErrorKind::Refused, _) => "ask for an object that is reached by http or https alone".to_owned(),
         (_, false) => {
             "the server may speak another protocol than HTTP at this port; if it speaks TLS there, write https://".to_owned()
@@ -254,9 +270,7 @@ pub(super) fn of_refusal(refusal: &Refusal<'_>) -> &'static str {
         (404 | 410, _) => {
             "check the path (upper and lower case differ); some servers say this to who may not read, too"
         }
-        (407, _) => {
-            "the proxy wants a user and a password: they stand in its URL (http://USER:PASSWORD@PROXY:PORT)"
-        }
+        (407, _) => OF_LOGIN_TO_PROXY,
         (405 | 501, _) => "the server does not take GET for this URL: check it",
         (408 | 429 | 503, _) => {
             "the server has too much to do: try again later, with fewer requests at a time (setting `remote_io_max_concurrent_requests`)"

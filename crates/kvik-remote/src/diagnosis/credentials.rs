@@ -71,8 +71,10 @@ fn with_origin(value: String, said: &Option<Said>) -> String {
 fn of_plain(way: &Way) -> Step {
     let what = match (way.location.kind(), way.location.found()) {
         (Kind::S3Presigned, _) => "the URL has its signature in it; nothing else says who asks",
-        (Kind::WebHdfs, _) => "files of WebHDFS are asked for as opening them says",
-        _ if way.authorized => "the caller's header `Authorization` says who asks",
+        (Kind::WebHdfs, _) => {
+            "the user of the URL or of the settings, or a token, says who asks, where there is one"
+        }
+        _ if way.authorized => "a token or the header `Authorization` of the caller says who asks",
         (_, Found::Web(url)) if url.user_info().is_some() => {
             "the user name and the password of the URL say who asks"
         }

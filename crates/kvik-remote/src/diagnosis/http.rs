@@ -28,9 +28,8 @@ pub(super) async fn examine(way: &Way, log: &Log) -> Asked {
     let exchanges = log.exchanges();
     let last = exchanges.last();
     let head = last.and_then(|exchange| exchange.head.clone());
-    let heads = exchanges
-        .iter()
-        .filter_map(|exchange| exchange.head.as_ref());
+    let mut newest_first = exchanges.iter().rev();
+    let newest = newest_first.find_map(|exchange| exchange.head.as_ref());
     let secrets = secrets(way, &exchanges);
     let is_answer = |head: &Head| head.status.is_success() || head.status.as_u16() == 416;
     let (step, answer) = match (answer, &head) {
@@ -48,7 +47,7 @@ pub(super) async fn examine(way: &Way, log: &Log) -> Asked {
     let pairs = exchanges.iter().zip(exchanges.iter().skip(1));
     let led: Vec<String> = pairs.filter_map(|(from, to)| redirect(from, to)).collect();
     let step = step.maybe("redirects", (!led.is_empty()).then(|| led.join(", then ")));
-    let step = match heads.last() {
+    let step = match newest {
         Some(head) => described(step, head, &secrets),
         None => step,
     };

@@ -77,7 +77,7 @@ pub enum Stage {
     Settings,
     /// Who asks.
     Credentials,
-    /// Whether the name of the server has addresses.
+    /// Whether the name of the server, or of the proxy that it is asked by, has addresses.
     Dns,
     /// Whether somebody listens there.
     Tcp,
@@ -105,7 +105,7 @@ pub enum Outcome {
     Note,
     /// It does not work; reading would fail with this kind of error.
     Failed(ErrorKind),
-    /// Something before it failed.
+    /// It was not taken: something before it failed, or a later step has it, as the handshake by way of a proxy.
     NotReached,
 }
 

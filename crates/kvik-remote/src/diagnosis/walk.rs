@@ -18,7 +18,7 @@ use crate::origin::{Asker, Origin};
 pub(crate) struct Way {
     pub(crate) location: Location,
     pub(crate) origin: Origin,
-    /// Whether the caller's headers say who asks.
+    /// Whether a token or a header of the caller says who asks.
     pub(crate) authorized: bool,
     pub(crate) endpoint: Option<Said>,
     pub(crate) region: Option<Said>,
@@ -37,6 +37,12 @@ impl Way {
             Found::Object(_) => false,
         };
         self.authorized || of_url
+    }
+
+    /// Whether the server is asked by a proxy.
+    pub(super) fn has_proxy(&self) -> bool {
+        let url = Url::parse(&self.address()).ok();
+        url.is_some_and(|url| self.origin.client.proxies.for_url(&url).is_some())
     }
 
     fn address(&self) -> String {
@@ -71,34 +77,81 @@ async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let limit = way.origin.client.connect_timeout;
     let found = within(way, Stage::Credentials, credentials::examine(way)).await;
     take(steps, found)?;
-    let server = Url::parse(&way.address()).ok();
-    let Some(server) = server.as_ref().and_then(Server::of) else {
+    let url = Url::parse(&way.address()).ok();
+    let Some((url, server)) = url.and_then(|url| Some((url.clone(), Server::of(&url)?))) else {
         let what = "the host of the URL is none to the HTTP client";
-        take::<()>(
-            steps,
-            Err(Step::failed(
-                Stage::Dns,
-                ErrorKind::Misuse,
-                what,
-                advice::OF_URL,
-            )),
-        );
-        return None;
+        let step = Step::failed(Stage::Dns, ErrorKind::Misuse, what, advice::OF_URL);
+        return take(steps, Err(step));
     };
-    let found = within(way, Stage::Dns, link::resolve(&server, limit)).await;
-    let addresses = take(steps, found)?;
-    let found = within(way, Stage::Tcp, link::connect(&server, &addresses, limit)).await;
-    let stream = take(steps, found)?;
-    if server.is_secure {
-        let shaken = tls::examine(&server, stream, &way.origin.client.trust, limit);
-        let found = within(way, Stage::Tls, shaken).await;
-        take(steps, found)?;
+    let proxy = match Between::of(way, &url) {
+        Ok(proxy) => proxy,
+        Err(step) => return take(steps, Err(step)),
+    };
+    let first = proxy.as_ref().map_or(&server, |proxy| &proxy.server);
+    let found = within(way, Stage::Dns, link::resolve(first, limit)).await;
+    let addresses = take(steps, marked(found, proxy.as_ref()))?;
+    let found = within(way, Stage::Tcp, link::connect(first, &addresses, limit)).await;
+    let stream = take(steps, marked(found, proxy.as_ref()))?;
+    match &proxy {
+        None if server.is_secure => {
+            let shaken = tls::examine(&server, stream, &way.origin.client.trust, limit);
+            let found = within(way, Stage::Tls, shaken).await;
+            take(steps, found)?;
+        }
+        Some(_) if server.is_secure => {
+            let mut step = Step::not_reached(Stage::Tls);
+            step.what = "left to the request, which goes through the proxy".to_owned();
+            steps.push(step);
+        }
+        _ => {}
     }
     if way.location.kind() == Kind::WebHdfs {
         // It has a protocol of its own, of which opening tells.
         return Some(());
     }
     ask(way, steps).await
+}
+
+/// The proxy that the server is asked by.
+struct Between {
+    /// Without name and password, with who named it.
+    name: String,
+    server: Server,
+}
+
+impl Between {
+    fn of(way: &Way, url: &Url) -> Result<Option<Between>, Step> {
+        let Some(proxy) = way.origin.client.proxies.for_url(url) else {
+            return Ok(None);
+        };
+        let name = proxy.to_string();
+        let server = proxy.to_url().map(|url| Server::of(&url));
+        match server {
+            Ok(Some(server)) => Ok(Some(Between { name, server })),
+            Ok(None) => Err(advice::without_proxy(Step::failed(
+                Stage::Dns,
+                ErrorKind::Config,
+                format!("{name} has no host"),
+                "correct its URL",
+            ))),
+            Err(failure) => Err(advice::without_proxy(Step::of_failure(
+                Stage::Dns,
+                &failure,
+                "correct its URL",
+            ))),
+        }
+    }
+}
+
+/// What was found of a proxy, marked as such.
+fn marked<T>(seen: Seen<T>, proxy: Option<&Between>) -> Seen<T> {
+    let Some(Between { name, .. }) = proxy else {
+        return seen;
+    };
+    match seen {
+        Ok((step, found)) => Ok((step.fact("proxy", name.clone()), found)),
+        Err(step) => Err(advice::without_proxy(step.fact("proxy", name.clone()))),
+    }
 }
 
 async fn ask(way: &Way, steps: &mut Vec<Step>) -> Option<()> {

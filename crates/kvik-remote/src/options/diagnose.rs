@@ -83,7 +83,7 @@ impl RemoteOptions {
         Ok(Way {
             origin: self.origin(location, &config)?,
             location: location.clone(),
-            authorized: self.headers.contains_key(AUTHORIZATION),
+            authorized: self.bearer.is_some() || self.headers.contains_key(AUTHORIZATION),
             endpoint,
             region,
             whole: self.whole_limit.map_or(WHOLE, |size| size.bytes()),

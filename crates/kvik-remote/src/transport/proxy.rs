@@ -80,7 +80,9 @@ impl Proxies {
         let proxies = [&self.http, &self.https].into_iter().flatten();
         let urls = proxies.filter_map(|proxy| proxy.to_url().ok());
         let text = |part: &str| String::from_utf8_lossy(&percent::decode(part)).into_owned();
-        let secrets = urls.flat_map(|url| {
+        // Without them there is a pair all the same, which is no secret.
+        let named = urls.filter(|url| !url.username().is_empty() || url.password().is_some());
+        let secrets = named.flat_map(|url| {
             let info = UserInfo {
                 user: text(url.username()),
                 password: text(url.password().unwrap_or_default()),

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use kvik::config::{ByteSize, Config};
-use kvik::stats::names::BYTES_BY_HTTP;
+use kvik::stats::names::{BYTES_BY_HTTP, BYTES_BY_S3, BYTES_BY_WEBHDFS};
 use kvik::{FileHandle, Pending, ReadOptions, RemoteHandle};
 
 use crate::Exit;
@@ -39,7 +39,7 @@ pub(super) fn fetch(
         load,
         options: ReadOptions::new().task_size(ByteSize::new(request)),
         medium: HostMedium::new(load.piece),
-        came: BYTES_BY_HTTP.get(),
+        came: came(),
         begun: progress.done(),
         moved: 0,
         record,
@@ -195,10 +195,18 @@ impl Work for Fetching<'_, '_> {
 
     fn pause(&mut self) -> Result<()> {
         // Pieces take a while where the network is slow; what has come of them is told before they are there.
-        let came = BYTES_BY_HTTP.get().saturating_sub(self.came);
+        let came = came().saturating_sub(self.came);
         self.progress.reach(self.begun + came.max(self.moved));
         self.record.note_if_due()
     }
+}
+
+/// Bytes that came over networks, of whatever kind of object.
+fn came() -> u64 {
+    [&BYTES_BY_HTTP, &BYTES_BY_S3, &BYTES_BY_WEBHDFS]
+        .map(|counter| counter.get())
+        .iter()
+        .sum()
 }
 
 /// Takes the next piece off the front.

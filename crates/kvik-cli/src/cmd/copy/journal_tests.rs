@@ -3,7 +3,7 @@
 use super::*;
 
 fn subject() -> Subject {
-    let text = r#"{"format":1,"url":"ab","size":100,"etag":"\"a\"","modified":null}"#;
+    let text = r#"{"format":1,"url":"ab","version":"a","size":100}"#;
     serde_json::from_str(text).unwrap()
 }
 
@@ -106,19 +106,19 @@ fn a_journal_of_something_else_is_refused_with_what_differs() {
     let (_folder, path) = kept(&[]);
     for (text, why) in [
         (
-            r#"{"format":1,"url":"cd","size":100,"etag":"\"a\"","modified":null}"#,
+            r#"{"format":1,"url":"cd","version":"a","size":100}"#,
             "another URL",
         ),
         (
-            r#"{"format":1,"url":"ab","size":100,"etag":"\"b\"","modified":null}"#,
+            r#"{"format":1,"url":"ab","version":"b","size":100}"#,
             "has changed",
         ),
         (
-            r#"{"format":1,"url":"ab","size":101,"etag":"\"a\"","modified":null}"#,
+            r#"{"format":1,"url":"ab","version":"a","size":101}"#,
             "has changed",
         ),
         (
-            r#"{"format":2,"url":"ab","size":100,"etag":"\"a\"","modified":null}"#,
+            r#"{"format":2,"url":"ab","version":"a","size":100}"#,
             "another version",
         ),
     ] {

@@ -6,29 +6,32 @@ use kvik::{Kind, RemoteHandle};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// One version of one remote object. Of the URL, which may have secrets, there is a digest alone.
+/// One version of one remote object. Of the URL, and of what a server says, which may have secrets, there are digests alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Subject {
     format: u32,
     url: String,
+    version: String,
     pub(super) size: u64,
-    etag: Option<String>,
-    modified: Option<String>,
 }
 
 impl Subject {
     /// The version that was opened; else why nobody could tell it from another one later.
     pub(super) fn of(url: &str, object: &RemoteHandle) -> Result<Subject, &'static str> {
         let validator = object.validator().ok_or(NOTHING)?;
-        let now = SystemTime::now();
-        let (etag, modified) = version(validator.etag(), validator.last_modified(), now)?;
-        let address = object.s3().map(|facts| facts.address);
+        let (etag, modified) = (validator.etag(), validator.last_modified());
+        let version = match version(etag, modified, SystemTime::now())? {
+            // What else is known of a file without a tag, as its number, is a part of the text of the validator.
+            Told::ByTime(time) => digest(&[time, &validator.to_string()]),
+            Told::ByTag(tag) => digest(&[tag]),
+        };
+        // Of S3: a bucket of that name is another one at another endpoint.
+        let address = object.s3().map(|facts| facts.address).unwrap_or_default();
         Ok(Subject {
             format: FORMAT,
-            url: digest(&lasting(url, object.kind()), address.as_deref()),
+            url: digest(&[&lasting(url, object.kind()), &address]),
+            version,
             size: object.len(),
-            etag,
-            modified,
         })
     }
 
@@ -43,20 +46,27 @@ impl Subject {
     }
 }
 
+/// By what a version can be told from another one.
+#[derive(Debug, PartialEq, Eq)]
+enum Told<'a> {
+    ByTag(&'a str),
+    ByTime(&'a str),
+}
+
 /// Entity tag or time by which a server can be held to a version of an object.
-fn version(
-    etag: Option<&str>,
-    modified: Option<&str>,
+fn version<'a>(
+    etag: Option<&'a str>,
+    modified: Option<&'a str>,
     now: SystemTime,
-) -> Result<(Option<String>, Option<String>), &'static str> {
+) -> Result<Told<'a>, &'static str> {
     match (etag, modified) {
-        (Some(etag), _) if etag.starts_with('"') => Ok((Some(etag.to_owned()), None)),
+        (Some(etag), _) if etag.starts_with('"') => Ok(Told::ByTag(etag)),
         (Some(_), _) => Err("the server names its version only loosely (a weak ETag)"),
         (None, Some(modified)) => {
             let time = httpdate::parse_http_date(modified).map_err(|_| NOTHING)?;
             // Times have whole seconds: two versions of one second look alike, so there must be none to come.
             match now.duration_since(time) {
-                Ok(age) if age >= SETTLED => Ok((None, Some(modified.to_owned()))),
+                Ok(age) if age >= SETTLED => Ok(Told::ByTime(modified)),
                 _ => Err("it changed a moment ago, and the server tells versions by whole seconds"),
             }
         }
@@ -78,22 +88,22 @@ fn lasting(url: &str, kind: Kind) -> String {
                 .collect();
             format!("{path}?{}", kept.join("&"))
         }
+        // A name node knows files by their paths; all else is about who asks.
+        (Kind::WebHdfs, Some((path, _))) => path.to_owned(),
         _ => rest.to_owned(),
     };
     format!("{scheme}://{host}{rest}")
 }
 
-fn digest(url: &str, address: Option<&str>) -> String {
+fn digest(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
-    hasher.update(url);
-    // Of S3: a bucket of that name is another one at another endpoint.
-    hasher.update([0]);
-    hasher.update(address.unwrap_or_default());
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    for text in texts {
+        hasher.update(text);
+        // It is part of no text, so that no two lists look alike.
+        hasher.update([0]);
+    }
+    let bytes = hasher.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const FORMAT: u32 = 1;
@@ -111,15 +121,9 @@ mod tests {
             httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
         };
         let (old, fresh, coming) = (at(1_700_000_000), at(1_700_000_001), at(1_800_000_000));
-        let version = |etag, modified: &str| {
-            let modified = (!modified.is_empty()).then_some(modified);
-            version(etag, modified, now)
-        };
-        assert_eq!(
-            version(Some("\"a\""), &fresh),
-            Ok((Some("\"a\"".to_owned()), None))
-        );
-        assert_eq!(version(None, &old), Ok((None, Some(old.clone()))));
+        let tag = Some("\"a\"");
+        assert_eq!(version(tag, Some(&fresh), now), Ok(Told::ByTag("\"a\"")));
+        assert_eq!(version(None, Some(&old), now), Ok(Told::ByTime(&old)));
         for (etag, modified, why) in [
             (Some("W/\"a\""), old.as_str(), "loosely"),
             (None, &fresh, "a moment ago"),
@@ -127,8 +131,9 @@ mod tests {
             (None, "yesterday", "does not name"),
             (None, "", "does not name"),
         ] {
-            let said = version(etag, modified).unwrap_err();
-            assert!(said.contains(why), "{etag:?} {modified}: {said}");
+            let modified = Some(modified).filter(|text| !text.is_empty());
+            let said = version(etag, modified, now).unwrap_err();
+            assert!(said.contains(why), "{etag:?} {modified:?}: {said}");
         }
     }
 
@@ -143,6 +148,11 @@ mod tests {
             ("http://host?b=me@x/y", Kind::Http, "http://host?b=me@x/y"),
             ("s3://bucket/a@b", Kind::S3, "s3://bucket/a@b"),
             (
+                "webhdfs://host/a?delegation=secret",
+                Kind::WebHdfs,
+                "webhdfs://host/a",
+            ),
+            (
                 "https://b.s3.amazonaws.com/a?X-Amz-Signature=1&versionId=2&X-Amz-Date=3",
                 Kind::S3Presigned,
                 "https://b.s3.amazonaws.com/a?versionId=2",
@@ -150,11 +160,18 @@ mod tests {
         ] {
             assert_eq!(lasting(url, kind), kept);
         }
-        let address = Some("http://one/b/a");
-        assert_ne!(
-            digest("s3://b/a", address),
-            digest("s3://b/a", Some("http://two/b/a"))
-        );
-        assert_ne!(digest("s3://b/a", address), digest("s3://b/c", address));
+    }
+
+    #[test]
+    fn digests_of_other_texts_are_others() {
+        let one = digest(&["s3://b/a", "http://one/b/a"]);
+        assert_eq!(one.len(), 64);
+        for other in [
+            ["s3://b/a", "http://two/b/a"],
+            ["s3://b/c", "http://one/b/a"],
+            ["s3://b/", "ahttp://one/b/a"],
+        ] {
+            assert_ne!(digest(&other), one);
+        }
     }
 }
