@@ -501,6 +501,7 @@ fn heads_split_at_every_byte_are_read_into_host_and_device_memory() {
     let object = pattern(7, 0, LEN);
     let asked_for_all = Asked {
         number: 0,
+        connection: 0,
         path: String::new(),
         headers: vec![("range".to_owned(), format!("bytes=0-{}", LEN - 1))],
     };
