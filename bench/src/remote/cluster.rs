@@ -49,8 +49,9 @@ impl ClusterFile {
 
     fn ask(&self, method: Method, url: &str, body: Vec<u8>) -> Outcome<Response> {
         let asked = self.client.request(method, url).body(body);
-        let asked = asked.timeout(PATIENCE).send();
-        let answered = self.runtime.block_on(asked);
+        // Its clock starts within the runtime.
+        let answered = async { asked.timeout(PATIENCE).send().await };
+        let answered = self.runtime.block_on(answered);
         answered.map_err(|why| self.trouble(&why.without_url().to_string()))
     }
 
