@@ -56,7 +56,8 @@ fn empty_files_and_those_of_one_byte_are_read_and_directories_are_not() {
 
 #[test]
 fn a_file_that_changes_is_told_whatever_of_it_changes() {
-    let changes: [(fn(&Cluster), ErrorKind); 5] = [
+    type Change = fn(&Cluster);
+    let changes: [(Change, ErrorKind); 5] = [
         (
             |cluster| cluster.modify("/file", &pattern(2, 0, LEN)),
             ErrorKind::Changed,
