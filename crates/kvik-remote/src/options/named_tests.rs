@@ -206,7 +206,8 @@ fn a_value_that_is_none_is_refused_with_what_it_has_to_be() {
         // What is text takes every text but none, and lists of lines take that, too.
         let wrong = match option.names[0] {
             "profile" | "bearer_token" | "user_agent" | "region" | "default_region"
-            | "endpoint_url" | "ca_bundle" | "proxy_url" => " ",
+            | "endpoint_url" | "ca_bundle" | "proxy_url" | "hdfs_user" | "delegation"
+            | "name_nodes" => " ",
             "verify" => "no",
             _ => "hunter22",
         };

@@ -229,7 +229,12 @@ pub(super) const ROWS: &[NamedOption] = &[
         names: &["proxy_url", "proxy"],
         expects: "an `http` or `https` URL, with name and password where needed, or `none`",
         says: "the proxy by which all is asked for, whatever the settings say",
-        set: Set::Alone(|options, value| Some(options.proxy(text(value)?))),
+        set: Set::Alone(|options, value| {
+            let was_wrong = options.wrong.is_some();
+            let options = options.proxy(text(value)?);
+            // The reason would show a value that may be a password in the wrong place.
+            (was_wrong || options.wrong.is_none()).then_some(options)
+        }),
     },
     NamedOption {
         names: &["ca_bundle", "aws_ca_bundle", "cacert"],
