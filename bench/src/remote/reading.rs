@@ -440,7 +440,7 @@ mod tests {
         let names: Vec<_> = reading.figures.iter().map(|each| &*each.name).collect();
         assert_eq!(names, ["whole", "4k-1", "4k-32"]);
         assert_eq!((reading.len, reading.notes.len()), (3 << 20, 0));
-        assert_eq!(reading.kind, "http");
+        assert_eq!(reading.kind, "HTTP");
         for figure in &reading.figures {
             assert!(
                 figure.value > 0.0 && figure.spread.0 <= figure.value,
