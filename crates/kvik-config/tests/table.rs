@@ -205,6 +205,7 @@ fn the_page_says_which_settings_this_version_does_not_act_on() {
             "all_proxy",
             "no_proxy",
             "remote_io_max_concurrent_requests",
+            "webhdfs_username",
         ]
     );
     assert_eq!(with(Effect::CommandOnly), ["log_level", "log_file"]);

@@ -432,7 +432,7 @@ mod tests {
                 metric
                     .name
                     .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b == b'_'),
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
                 "{} needs quoting somewhere",
                 metric.name
             );
