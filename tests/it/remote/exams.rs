@@ -13,6 +13,16 @@ fn objects_of_s3_pass() {
 }
 
 #[test]
+fn public_objects_of_s3_pass() {
+    short_exam(&Remote::of_public_s3(), 20);
+}
+
+#[test]
+fn objects_by_presigned_urls_pass() {
+    short_exam(&Remote::by_presigned_urls(), 20);
+}
+
+#[test]
 fn files_of_hdfs_pass() {
     short_exam(&Remote::of_hdfs(), 60);
 }

@@ -1,10 +1,10 @@
-//! The doors of remote objects: over HTTP, of S3 by signed requests, and of HDFS, into memory of the host or of a device.
+//! The doors of remote objects: over HTTP, of S3 by signed requests, without keys and by presigned URLs, and of HDFS, into memory of the host or of a device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use kvik::{Keys, ReadAt, RemoteHandle};
+use kvik::{Anonymous, Keys, Kind as RemoteKind, ReadAt, RemoteHandle};
 
 use super::on_device::OnDevice;
 use super::{Door, InFlight, Opened, Setting};
@@ -33,9 +33,21 @@ enum Keeper {
     Server {
         objects: Objects,
         server: Server,
-        account: Option<Account>,
+        by: By,
     },
     Cluster(Cluster),
+}
+
+/// How a server is asked.
+#[derive(Clone, Debug)]
+enum By {
+    Url,
+    /// As S3, by signed requests.
+    Keys(Account),
+    /// As S3, by unsigned ones.
+    Nobody,
+    /// By a URL of S3 with a signature. The server stands in for AWS as a proxy does.
+    Signature,
 }
 
 type Objects = Arc<Mutex<HashMap<String, Arc<Vec<u8>>>>>;
@@ -45,7 +57,7 @@ impl Remote {
     #[must_use]
     pub fn new() -> Remote {
         Remote {
-            shelf: Shelf::of(Keeper::server(None)),
+            shelf: Shelf::of(Keeper::server(By::Url)),
             size_known: false,
             device: None,
         }
@@ -55,7 +67,28 @@ impl Remote {
     #[must_use]
     pub fn of_s3() -> Remote {
         Remote {
-            shelf: Shelf::of(Keeper::server(Some(Account::new("AKIAMINE", "hunter/2+2")))),
+            shelf: Shelf::of(Keeper::server(By::Keys(Account::new(
+                "AKIAMINE",
+                "hunter/2+2",
+            )))),
+            ..Remote::new()
+        }
+    }
+
+    /// Objects of a server of S3 that refuses each signature.
+    #[must_use]
+    pub fn of_public_s3() -> Remote {
+        Remote {
+            shelf: Shelf::of(Keeper::server(By::Nobody)),
+            ..Remote::new()
+        }
+    }
+
+    /// Objects by URLs of S3 that have their signature in the query.
+    #[must_use]
+    pub fn by_presigned_urls() -> Remote {
+        Remote {
+            shelf: Shelf::of(Keeper::server(By::Signature)),
             ..Remote::new()
         }
     }
@@ -99,14 +132,18 @@ impl Default for Remote {
 }
 
 impl Keeper {
-    fn server(account: Option<Account>) -> Keeper {
+    fn server(by: By) -> Keeper {
         let objects = Objects::default();
-        let (served, checked) = (Arc::clone(&objects), account.clone());
+        let (served, asks) = (Arc::clone(&objects), by.clone());
         let server = Server::start(move |asked| {
-            let refusal = checked
-                .as_ref()
-                .and_then(|account| account.check(asked).err());
-            if let Some(refusal) = refusal {
+            let checked = match &asks {
+                By::Keys(account) => account.check(asked),
+                By::Url | By::Nobody | By::Signature => match asked.header("authorization") {
+                    None => Ok(()),
+                    Some(_) => Err(Reply::status(403)),
+                },
+            };
+            if let Err(refusal) = checked {
                 return refusal.script();
             }
             let object = served.lock().unwrap().get(&asked.path).cloned();
@@ -118,10 +155,26 @@ impl Keeper {
         Keeper::Server {
             objects,
             server,
-            account,
+            by,
         }
     }
 }
+
+impl Keeper {
+    fn kind(&self) -> RemoteKind {
+        match self {
+            Keeper::Cluster(_) => RemoteKind::WebHdfs,
+            Keeper::Server { by, .. } => match by {
+                By::Url => RemoteKind::Http,
+                By::Keys(_) => RemoteKind::S3,
+                By::Nobody => RemoteKind::S3Public,
+                By::Signature => RemoteKind::S3Presigned,
+            },
+        }
+    }
+}
+
+const SIGNED: &str = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=5ec2e7";
 
 impl Shelf {
     fn of(keeper: Keeper) -> Arc<Shelf> {
@@ -148,26 +201,35 @@ impl Shelf {
             Keeper::Server {
                 objects,
                 server,
-                account,
+                by,
             } => {
-                let path = match account {
-                    Some(_) => format!("/bucket/{name}"),
-                    None => format!("/{name}"),
+                let path = match by {
+                    By::Url => format!("/{name}"),
+                    By::Keys(_) | By::Nobody => format!("/bucket/{name}"),
+                    By::Signature => {
+                        format!("http://bucket.s3.eu-west-1.amazonaws.com/{name}?{SIGNED}")
+                    }
                 };
                 let object = Arc::new(bytes.to_owned());
                 objects.lock().unwrap().insert(path.clone(), object);
-                let handle = match account {
-                    None => options.open(&server.url(&name)),
-                    Some(account) => options
+                let handle = match by {
+                    By::Url => options.open(&server.url(&name)),
+                    By::Keys(account) => options
                         .endpoint_url(&server.url(""))
                         .region(&account.region)
                         .keys(Keys::new(&account.id, &account.secret))
                         .open_bucket_key("bucket", &name),
+                    By::Nobody => options
+                        .endpoint_url(&server.url(""))
+                        .anonymous(Anonymous::Always)
+                        .open_bucket_key("bucket", &name),
+                    By::Signature => options.proxy(&server.url("")).open(&path),
                 };
                 (path, handle)
             }
         };
         let handle = handle.unwrap();
+        assert_eq!(handle.kind(), self.keeper.kind());
         Placed { handle, path }
     }
 
