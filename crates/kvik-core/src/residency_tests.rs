@@ -48,12 +48,13 @@ fn tries_tell_the_same_and_fetch_no_more_than_they_try() {
     let sampler = Sampler::of(&file).unwrap();
     let look = || sampler.look(0, PAGES, PAGE).unwrap().residency();
     assert_eq!(look(), Residency::Hot);
-    make_cold(&file);
-    for tries in 1..=10 {
+    for _ in 0..10 {
+        // Each time: a later look may try what an earlier one has fetched.
+        make_cold(&file);
         assert_eq!(look(), Residency::Cold);
         // The fetched page is in the cache as soon as the read is under way.
         let cached = page_cache_info(&*file, 0, 0).unwrap().resident_pages;
-        assert!(cached <= tries * ENOUGH * 4, "{cached} after {tries}");
+        assert!(cached <= ENOUGH * 4, "{cached}");
     }
     warm(&file, 0..PAGES / 2);
     assert_eq!(look(), Residency::Mixed);
