@@ -71,7 +71,7 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u64) -> Done {
 /// What can be asked for; each is a file of fuzz/fuzz_targets.
 pub(crate) const FUZZED: [&str; 3] = ["location", "cause", "request"];
 const TARGET: &str = "--target=x86_64-unknown-linux-gnu";
-// What libFuzzer learns from. Its sanitizers need a nightly compiler; the overflows of release builds do not.
+// What libFuzzer learns from. Its sanitizers need a nightly compiler; checks of overflows do not.
 const COVERAGE: [&str; 8] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
