@@ -19,6 +19,7 @@ mod fakes;
 mod forks;
 mod growth;
 mod limits;
+mod maps;
 mod ranges;
 mod remote;
 mod settings;
@@ -60,6 +61,7 @@ fn main() {
         "direct-device" => devices::direct(args),
         "exit-device" => devices::exit(args),
         "on-stream-error" => devices::on_stream_error(args),
+        "map-cut-short" => maps::cut_short(args),
         "lease" => limits::lease(args),
         "few-descriptors" => limits::few_descriptors(args),
         "no-threads" => limits::no_threads(args),

@@ -15,6 +15,7 @@ mod exams;
 mod fakes;
 mod file_systems;
 mod gds;
+mod maps;
 mod remote;
 
 mod batches;

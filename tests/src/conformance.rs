@@ -27,6 +27,7 @@
 
 mod device_files;
 mod files;
+mod maps;
 mod on_device;
 mod ranges;
 mod remote;
@@ -42,6 +43,7 @@ use crate::pattern::{UNTOUCHED, first_difference, pattern};
 
 pub use device_files::DeviceFiles;
 pub use files::{Cached, Files};
+pub use maps::Maps;
 pub use remote::Remote;
 
 /// A way to objects: what sits the exam.

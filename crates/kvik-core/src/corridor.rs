@@ -4,6 +4,7 @@
 //! Applications need none of this.
 
 pub use crate::budget::Scratch;
+pub use crate::engine::kept::{FileMapping, MapEngine};
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::gds::CuFileWay;
 pub use crate::once::PerProcess;

@@ -24,7 +24,7 @@ use std::arch::global_asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-pub(crate) use map::{FileMap, Unmapped};
+pub(crate) use map::{FileMap, Unmapped, copy_kept};
 use signal::Unguarded;
 
 /// Copies from `from` on into all of `to`, past the cache, up to the first byte that cannot be had; returns how many bytes

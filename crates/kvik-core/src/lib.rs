@@ -47,7 +47,7 @@
 //! stream that the call names ([`Target::behind`]). When a call has returned, its bytes are there for every stream.
 //!
 //! # Not here
-//! URLs and retries are `kvik-remote`'s, settings `kvik-config`'s, statistics `kvik-stats`'. Memory maps are planned.
+//! URLs and retries are `kvik-remote`'s, maps that stay `kvik-mmap`'s, settings `kvik-config`'s, statistics `kvik-stats`'.
 //!
 //! # Foreign types in the public interface
 //! `kvik_config::{ByteSize, CompatMode, Config, ConfigError}` and `kvik_stats::Backend`, both of this workspace; no others.

@@ -5,6 +5,7 @@
 //! ```text
 //!                kvik             you are here
 //!             kvik-remote         remote objects (feature `remote`): RemoteHandle
+//!             kvik-mmap           mapped files (feature `mmap`): MmapHandle
 //!             kvik-core           files, transfers, engines: FileHandle, Target, Pending
 //!     kvik-config   kvik-stats    settings with origins; what happened
 //! ```
@@ -31,11 +32,12 @@
 //!
 //! # Features
 //! - `cudarc`: module `cudarc`, for slices and streams of that crate.
+//! - `mmap`: files read out of memory maps: `MmapHandle`.
 //! - `remote`: objects of HTTP servers, of S3 and of HDFS, by URL: `RemoteHandle`.
 //! - `serde`: `Config`, `Probe`, `FileProbe` and `Route` implement `Serialize`.
 //!
 //! # Planned, not here yet
-//! WebHDFS, memory maps, Zarr.
+//! Zarr.
 #![cfg_attr(not(feature = "cudarc"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -44,6 +46,9 @@ pub use kvik_stats as stats;
 
 pub use kvik_config::{ByteSize, CompatMode, Config, ConfigError, DirectIo, Layer};
 pub use kvik_core::*;
+
+#[cfg(feature = "mmap")]
+pub use kvik_mmap::*;
 
 #[cfg(feature = "remote")]
 pub use kvik_remote::*;

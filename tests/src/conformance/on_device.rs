@@ -4,7 +4,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kvik::{DeviceBuffer, FileHandle, Pending, ReadAt, ReadPiece, RemoteHandle, Target};
+use kvik::{
+    DeviceBuffer, FileHandle, MmapHandle, Pending, ReadAt, ReadPiece, RemoteHandle, Target,
+};
 
 use super::InFlight;
 use crate::gpu::{Gpu, Kind, Memory};
@@ -19,6 +21,12 @@ pub(super) trait Handle: ReadAt {
 impl Handle for FileHandle {
     fn submit_read(&self, buffer: DeviceBuffer, offset: u64) -> Pending<DeviceBuffer> {
         FileHandle::submit_read(self, buffer, offset)
+    }
+}
+
+impl Handle for MmapHandle {
+    fn submit_read(&self, buffer: DeviceBuffer, offset: u64) -> Pending<DeviceBuffer> {
+        MmapHandle::submit_read(self, buffer, offset)
     }
 }
 

@@ -4,7 +4,7 @@ use super::Problem;
 use crate::workspace::Graph;
 
 /// Who may know whom, from the ground up. The picture of it is in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
@@ -17,10 +17,17 @@ const ARROWS: [(&str, &[&str]); 13] = [
         "kvik-core",
         &["kvik-config", "kvik-fake-cuda", "kvik-stats", "kvik-sys"],
     ),
+    ("kvik-mmap", &["kvik-config", "kvik-core"]),
     ("kvik-remote", &["kvik-config", "kvik-core", "kvik-stats"]),
     (
         "kvik",
-        &["kvik-config", "kvik-core", "kvik-remote", "kvik-stats"],
+        &[
+            "kvik-config",
+            "kvik-core",
+            "kvik-mmap",
+            "kvik-remote",
+            "kvik-stats",
+        ],
     ),
     // The products see what a user sees.
     // The plain loops of the benches call the driver by themselves.

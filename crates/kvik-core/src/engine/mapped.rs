@@ -5,6 +5,8 @@
 //! taken, and when the copy met a fault, or the file is found changed after it, the window is read once more by `pread`,
 //! which tells the truth: a short count, or the error of the device. The same is done for what cannot be mapped at all. So
 //! the answers are those of [`posix`]. Writes go as by it, too.
+//!
+//! A window is mapped for its copy alone, or lies in a map that somebody keeps ([`FileMapping`]).
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -13,11 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvik_stats::{Backend, names};
 
-use super::posix;
-use super::{Engine, Lane};
-use crate::corridor::FillWindow;
+use super::{Engine, Lane, kept, posix};
+use crate::corridor::{FileMapping, FillWindow};
 use crate::error::Result;
-use crate::guard::{FileMap, Unmapped};
+use crate::guard::{FileMap, Unmapped, copy_kept};
 use crate::os;
 
 /// Copies out of mappings of one file.
@@ -39,7 +40,16 @@ impl Mapped {
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             engine: self,
+            kept: None,
             maps: true,
+        }
+    }
+
+    /// A reader that takes what lies in `map` from there.
+    pub(crate) fn reader_of<'e>(&'e self, map: &'e dyn FileMapping) -> Reader<'e> {
+        Reader {
+            kept: Some(map),
+            ..self.reader()
         }
     }
 
@@ -67,6 +77,7 @@ impl Engine for Mapped {
 /// One lane's reads out of maps.
 pub(crate) struct Reader<'e> {
     engine: &'e Mapped,
+    kept: Option<&'e dyn FileMapping>,
     // Somebody who changes the file, and what keeps it from being mapped, will go on to: a lane tries no further.
     maps: bool,
 }
@@ -81,7 +92,7 @@ impl Reader<'_> {
     ) -> Result<()> {
         let before = window.filled();
         while self.maps && window.remaining() > 0 {
-            match fill_mapped(file, window, offset) {
+            match fill_mapped(file, self.kept, window, offset) {
                 Ok(Progress::Filled) => {}
                 Ok(Progress::AtEnd) => break,
                 Ok(Progress::Changed) => self.maps = false,
@@ -92,7 +103,10 @@ impl Reader<'_> {
             }
         }
         names::BYTES_BY_MAP.add((window.filled() - before) as u64);
-        posix::fill(file, window, offset)
+        match self.kept {
+            None => posix::fill(file, window, offset),
+            Some(map) => kept::fill_by_read(map, file, window, offset),
+        }
     }
 }
 
@@ -106,27 +120,35 @@ enum Progress {
     Changed,
 }
 
-/// Maps the next piece of the file and copies it into the window, which is to be filled from `offset` on.
+/// Copies the next piece of the file out of a map into the window, which is to be filled from `offset` on: out of the one that
+/// is `kept`, which has all of it, or one for this piece.
 fn fill_mapped(
     file: &File,
+    kept: Option<&dyn FileMapping>,
     window: &mut FillWindow<'_>,
     offset: u64,
 ) -> Result<Progress, Unmapped> {
     let at = offset + window.filled() as u64;
     let before = Stamp::of(file)?;
-    if at >= before.len {
+    let len = kept.map_or(before.len, |map| before.len.min(map.end()));
+    if at >= len {
         return Ok(Progress::AtEnd);
     }
     let page = os::page_size();
     let start = at - at % page;
-    let end = before
-        .len
-        .min(start + PIECE)
-        .min(at + window.remaining() as u64);
-    let map = FileMap::populated(file, start, (end - start) as usize)?;
+    let end = len.min(start + PIECE).min(at + window.remaining() as u64);
     let room = &mut window.room()[..(end - at) as usize];
     let asked = room.len();
-    let copied = map.copy((at - start) as usize, room)?;
+    let copied = match kept {
+        Some(map) => {
+            map.touch(at..end);
+            copy_kept(map, (at - map.offset()) as usize, room)?
+        }
+        None => {
+            let map = FileMap::populated(file, start, (end - start) as usize)?;
+            map.copy((at - start) as usize, room)?
+        }
+    };
     // In this order: a change that was made before the last byte was copied is seen.
     if copied < asked || Stamp::of(file)? != before {
         return Ok(Progress::Changed);
@@ -237,12 +259,12 @@ mod tests {
         let mut target = Target::from(&mut bytes);
         let mut window = target.window().unwrap();
         assert!(matches!(
-            fill_mapped(&file, &mut window, 0),
+            fill_mapped(&file, None, &mut window, 0),
             Ok(Progress::Filled)
         ));
         assert_eq!(window.filled(), 5000);
         assert!(matches!(
-            fill_mapped(&file, &mut window, 0),
+            fill_mapped(&file, None, &mut window, 0),
             Ok(Progress::AtEnd)
         ));
         assert_eq!(bytes[..5000], numbers(5000));

@@ -10,6 +10,7 @@ pub(crate) mod cold;
 pub(crate) mod direct;
 pub(crate) mod flagged;
 pub(crate) mod gds;
+pub(crate) mod kept;
 #[cfg(target_arch = "x86_64")]
 mod mapped;
 mod or_else;

@@ -10,6 +10,7 @@ use std::ptr::{self, NonNull};
 use nix::errno::Errno;
 
 use super::{Lanes, Unguarded};
+use crate::corridor::FileMapping;
 
 /// A mapping of a piece of a file, with the file's pages in it. Nothing ever refers to its bytes. Unmapped on drop.
 pub(crate) struct FileMap {
@@ -69,6 +70,27 @@ impl FileMap {
         // the processor.
         unsafe { super::copy(to, from.as_ptr(), Lanes::best()) }.map_err(Unmapped::Unguarded)
     }
+}
+
+/// Copies the bytes that `map` holds from `skip` on into all of `to`, as [`FileMap::copy`] does.
+///
+/// # Panics
+/// If the copy does not lie within the map.
+pub(crate) fn copy_kept(
+    map: &dyn FileMapping,
+    skip: usize,
+    to: &mut [MaybeUninit<u8>],
+) -> Result<usize, Unmapped> {
+    let len = map.len();
+    assert!(
+        skip <= len && to.len() <= len - skip,
+        "a copy lies within its map"
+    );
+    // SAFETY: within the mapping, by the assertion and the promise of the trait.
+    let from = unsafe { map.start().add(skip) };
+    // SAFETY: 1. the mapping reaches that far, by the assertion, and stays while `map` is borrowed, by the promise of the
+    // trait; 2. `best` has asked the processor.
+    unsafe { super::copy(to, from, Lanes::best()) }.map_err(Unmapped::Unguarded)
 }
 
 impl Drop for FileMap {
