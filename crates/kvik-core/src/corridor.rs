@@ -8,6 +8,7 @@ pub use crate::engine::kept::{FileMapping, MapEngine};
 pub use crate::engine::{Completion, Engine, EngineKind, Lane};
 pub use crate::gds::CuFileWay;
 pub use crate::once::PerProcess;
+pub use crate::open::open_to_read;
 pub use crate::options::Wishes;
 pub use crate::plan::{Plan, Task};
 pub use crate::window::{DeviceWindow, FillWindow, Window};

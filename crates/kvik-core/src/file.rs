@@ -267,7 +267,7 @@ impl FileHandle {
         let task_size = match options.task_size {
             Some(size) => size.bytes(),
             // So that a transfer of a few tasks' length keeps all threads busy, too.
-            None => config.task_size()?.bytes().min(share(len, threads)),
+            None => config.task_size()?.bytes().min(Plan::share(len, threads)),
         };
         Ok(Call {
             engine: Arc::clone(&self.0.engine),
@@ -330,14 +330,3 @@ impl fmt::Debug for FileHandle {
         )
     }
 }
-
-/// One thread's share of a transfer, in whole pages.
-fn share(len: u64, threads: usize) -> u64 {
-    len.div_ceil(threads.max(1) as u64)
-        .next_multiple_of(Plan::ALIGNMENT)
-        .max(SMALLEST_SHARE)
-}
-
-// Below this, handing half of the work to another thread costs more than it saves: two threads begin to beat one between
-// 1 and 2 MiB of cached file (`kvik bench file --case thresholds`, two-core machine).
-const SMALLEST_SHARE: u64 = 1 << 20;

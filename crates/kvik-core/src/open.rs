@@ -193,6 +193,15 @@ fn access(options: &OpenOptions) -> Result<Access> {
     Err(Error::new(ErrorKind::Misuse, Op::Open, why))
 }
 
+/// Opens a file for reading, for a door of its own: without waiting, whatever it is.
+///
+/// # Errors
+/// `IsADirectory`, and `NotSeekable` for FIFOs, sockets and terminals; else that of the system.
+pub fn open_to_read(path: &Path) -> Result<File> {
+    let options = OpenOptions::new().read(true);
+    open_now(path, access(&options)?, &options)
+}
+
 /// Opens without waiting, looks what it is, and makes the descriptor an ordinary blocking one.
 fn open_now(path: &Path, access: Access, options: &OpenOptions) -> Result<File> {
     // Looked at before it is opened too: the writer of a FIFO must not see a reader come and go.

@@ -53,6 +53,17 @@ impl Plan {
     /// system.
     pub const ALIGNMENT: u64 = 4096;
 
+    /// The share of each of `among` threads, or requests, in a range of `len` bytes, in whole pages: with tasks of this size
+    /// all of them have something to do. It is a mebibyte at least. Below that, handing half of the work to another thread
+    /// costs more than it saves: two threads begin to beat one between 1 and 2 MiB of cached file (`kvik bench file --case
+    /// thresholds`, two-core machine), and what a request costs beside its bytes is little next to so many of them.
+    #[must_use]
+    pub fn share(len: u64, among: usize) -> u64 {
+        len.div_ceil(among.max(1) as u64)
+            .next_multiple_of(Plan::ALIGNMENT)
+            .max(1 << 20)
+    }
+
     /// Plans `len` bytes from `offset`, in tasks of at most `task_size` bytes.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use kvik_config::Config;
-use kvik_core::corridor::{Call, Engine, FileMapping, MapEngine, Wishes, refused};
+use kvik_core::corridor::{Call, Engine, FileMapping, MapEngine, Plan, Wishes, refused};
 use kvik_core::{
     Error, ErrorKind, IoBufMut, Op, Pending, Place, ReadAt, ReadAtExt, ReadOptions, ReadPiece,
     Result, Target, ThreadPool,
@@ -46,7 +46,8 @@ struct Shared {
 struct Opened {
     map: Arc<Map>,
     engine: Arc<dyn Engine>,
-    file: File,
+    for_device: Arc<dyn Engine>,
+    file: Arc<File>,
     // When it was mapped.
     len: u64,
 }
@@ -105,6 +106,8 @@ impl MmapHandle {
     /// # Errors
     /// `UnexpectedEof` if the file ends before, else as for [`read_at`](MmapHandle::read_at).
     pub fn read_exact_at<'a>(&self, target: impl Into<Target<'a>>, offset: u64) -> Result<()> {
+        let target = target.into();
+        self.check(&*self.opened()?, offset, target.len() as u64)?;
         ReadAtExt::read_exact_at(self, target, offset)
             .map_err(|error| error.at(&self.0.manner.place))
     }
@@ -130,7 +133,7 @@ impl MmapHandle {
     }
 
     /// Reads all `pieces` in one call; returns the count of bytes of each, in the order of the pieces: short only where the map
-    /// ends with the file.
+    /// ends with the file. Each piece is read by itself: a [`gap`](ReadOptions::gap) is not asked for.
     ///
     /// # Errors
     /// As for [`read_at`](MmapHandle::read_at); range and count are those of the piece that failed.
@@ -151,7 +154,7 @@ impl MmapHandle {
         for piece in pieces.iter() {
             self.check(&opened, piece.offset(), piece.len() as u64)?;
         }
-        self.call_of(&opened, options)?.read_ranges(pieces, 0)
+        self.ranges(&opened, pieces, options)
     }
 
     /// Which byte of the file is the first that is mapped; 0 if nothing is.
@@ -197,34 +200,32 @@ impl MmapHandle {
     /// For as long as the slice is used:
     /// 1. nobody changes the mapped bytes of the file, by whatever process;
     /// 2. nobody cuts the file short, and its disk does not fail: reading a page that is gone ends the process with `SIGBUS`;
-    /// 3. no clone of the handle is closed.
+    /// 3. nobody closes the handle, or a clone of it.
     #[must_use]
     pub unsafe fn as_slice(&self) -> &[u8] {
         let Some(map) = self.map() else {
             return &[];
         };
-        // SAFETY: by our caller's promises 1 and 2.
-        let bytes: *const [u8] = unsafe { map.bytes() };
-        // SAFETY: the handle holds the map as well, until it is closed, which our caller's promise 3 excludes.
-        unsafe { &*bytes }
+        // SAFETY: so many bytes are mapped as long as the handle holds the map as well, which it does until somebody closes it:
+        // our caller's promise 3. That they neither change nor vanish are promises 1 and 2.
+        unsafe { &*map.bytes() }
     }
 
-    pub(crate) fn new(file: File, len: u64, map: Map, manner: Manner) -> Result<MmapHandle> {
-        let map = Arc::new(map);
-        let read = file.try_clone();
-        let read = read.map_err(|cause| Error::io(Op::Open, cause))?;
-        let engine = MapEngine::new(Arc::clone(&map) as Arc<dyn FileMapping>, read);
+    pub(crate) fn new(file: File, len: u64, map: Map, manner: Manner) -> MmapHandle {
+        let (map, file) = (Arc::new(map), Arc::new(file));
+        let mapping = || Arc::clone(&map) as Arc<dyn FileMapping>;
         let opened = Opened {
+            engine: Arc::new(MapEngine::new(mapping(), Arc::clone(&file))),
+            for_device: Arc::new(MapEngine::for_slabs(mapping(), Arc::clone(&file))),
             map,
-            engine: Arc::new(engine),
             file,
             len,
         };
-        Ok(MmapHandle(Arc::new(Shared {
+        MmapHandle(Arc::new(Shared {
             opened: ArcSwapOption::from_pointee(opened),
             name: manner.place.to_string().into(),
             manner,
-        })))
+        }))
     }
 
     fn opened(&self) -> Result<Arc<Opened>> {
@@ -237,6 +238,12 @@ impl MmapHandle {
     fn map(&self) -> Option<Arc<Map>> {
         let opened = self.0.opened.load();
         Some(Arc::clone(&opened.as_ref()?.map))
+    }
+
+    /// How many of `len` bytes from `offset` on lie before the end of the map.
+    fn within(&self, offset: u64, len: usize) -> Result<u64> {
+        let end = self.opened()?.map.end();
+        Ok(end.saturating_sub(offset).min(len as u64))
     }
 
     /// Refuses a range of which bytes are in the file and not in the map.
@@ -258,10 +265,20 @@ impl MmapHandle {
     fn call(&self, offset: u64, len: u64, options: &ReadOptions) -> Result<Call> {
         let opened = self.opened()?;
         self.check(&opened, offset, len)?;
-        self.call_of(&opened, options)
+        self.call_of(&opened, len, options)
     }
 
-    fn call_of(&self, opened: &Opened, options: &ReadOptions) -> Result<Call> {
+    fn ranges(
+        &self,
+        opened: &Opened,
+        pieces: &mut [ReadPiece<'_>],
+        options: &ReadOptions,
+    ) -> Result<Vec<usize>> {
+        let len = pieces.iter().map(|piece| piece.len() as u64).sum();
+        self.call_of(opened, len, options)?.read_ranges(pieces, 0)
+    }
+
+    fn call_of(&self, opened: &Opened, len: u64, options: &ReadOptions) -> Result<Call> {
         let manner = &self.0.manner;
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let wishes = Wishes::from(options);
@@ -271,11 +288,11 @@ impl MmapHandle {
         };
         let task_size = match wishes.task_size {
             Some(size) => size.bytes(),
-            None => config.task_size()?.bytes(),
+            None => config.task_size()?.bytes().min(Plan::share(len, threads)),
         };
         Ok(Call {
             engine: Arc::clone(&opened.engine),
-            for_device: Arc::clone(&opened.engine),
+            for_device: Arc::clone(&opened.for_device),
             cufile: None,
             bounce_buffer_size: config.bounce_buffer_size()?.bytes(),
             pool: manner.pool.clone().unwrap_or_else(ThreadPool::global),
@@ -288,9 +305,12 @@ impl MmapHandle {
     }
 }
 
+/// As of an object that ends where the map does, whatever the file has behind it.
 impl ReadAt for MmapHandle {
-    fn read_at(&self, target: Target<'_>, offset: u64) -> Result<usize> {
-        MmapHandle::read_at(self, target, offset)
+    fn read_at(&self, mut target: Target<'_>, offset: u64) -> Result<usize> {
+        let within = self.within(offset, target.len())?;
+        self.call(offset, within, &ReadOptions::default())?
+            .read(&mut target, offset)
     }
 
     /// Behind which byte of the file the map ends.
@@ -299,7 +319,12 @@ impl ReadAt for MmapHandle {
     }
 
     fn read_ranges(&self, pieces: &mut [ReadPiece<'_>]) -> Result<Vec<usize>> {
-        MmapHandle::read_ranges(self, pieces)
+        let opened = self.opened()?;
+        for piece in pieces.iter() {
+            let within = self.within(piece.offset(), piece.len())?;
+            self.check(&opened, piece.offset(), within)?;
+        }
+        self.ranges(&opened, pieces, &ReadOptions::default())
     }
 }
 

@@ -16,20 +16,18 @@
 //!
 //! let map = MmapHandle::open(&path)?;
 //! let mut bytes = [0; 1024];
-//! map.read_exact_at(&mut bytes, map.file_len()? - 1024)?;
+//! map.read_exact_at(&mut bytes, map.map_offset() + map.map_len() - 1024)?;
 //! assert_eq!(bytes, [7; 1024]);
 //! # std::fs::remove_file(&path).unwrap();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # When a map is the better way
-//! For a file in the page cache that is read again and again: the copy is user space's, and pages that were mapped once are not
-//! asked for again. For what lies on a disk, [`FileHandle`](kvik_core::FileHandle) reads past the cache and is faster.
-//!
-//! # A file that changes
-//! What is read is the file as it is at that moment, as with `pread(2)`. A file that is cut short under its map ends other
-//! programs with `SIGBUS`; here the read fails with `Changed`, and the process lives: see the text of `kvik-core`'s guard.
+//! # What a map shows
+//! The file as it is at that moment, as with `pread(2)`: small pieces, pieces for a device, and files over a network or in user
+//! space are read by that call indeed. A map ends where the file ended when it was mapped. A file that is cut short under its
+//! map ends other programs with `SIGBUS`; here the read fails with `Changed`, and the process lives: see the text of
+//! `kvik-core`'s guard.
 //!
 //! # Not here
 //! Writing to maps, and maps that a GPU reads by itself.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvik_core::corridor::FileMapping;
@@ -46,13 +46,14 @@ impl Map {
         self.map.as_ref().map_or(Ok(()), |map| map.advise(advice))
     }
 
-    /// Its bytes.
-    ///
-    /// # Safety
-    /// As for [`MmapHandle::as_slice`](crate::MmapHandle::as_slice).
-    pub(crate) unsafe fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped while `self` lives; that nobody changes or cuts them is our caller's promise.
-        unsafe { std::slice::from_raw_parts(self.start(), self.len()) }
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.map.as_ref().map_or(0, MmapRaw::len)
+    }
+
+    /// Behind which byte of the file it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.len() as u64
     }
 
     fn of(map: Option<MmapRaw>, offset: u64) -> Map {
@@ -64,16 +65,13 @@ impl Map {
     }
 }
 
-// SAFETY: `map` holds the mapping as `new` has made it, of these bytes of the file, and unmaps it on drop alone; nothing moves
-// or replaces it before.
+// SAFETY: `map` holds the mapping as `new` has made it, of these bytes of the file, and unmaps it on drop alone; nothing moves,
+// resizes or replaces it before, and `offset` is never set again.
 unsafe impl FileMapping for Map {
-    fn start(&self) -> *const u8 {
+    fn bytes(&self) -> *const [u8] {
         let nothing = NonNull::<u8>::dangling().as_ptr().cast_const();
-        self.map.as_ref().map_or(nothing, |map| map.as_ptr())
-    }
-
-    fn len(&self) -> usize {
-        self.map.as_ref().map_or(0, MmapRaw::len)
+        let start = self.map.as_ref().map_or(nothing, |map| map.as_ptr());
+        ptr::slice_from_raw_parts(start, self.len())
     }
 
     fn offset(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use kvik_config::Config;
+use kvik_core::corridor::open_to_read;
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
 use crate::handle::{Manner, MmapHandle};
@@ -99,13 +100,12 @@ impl MmapOptions {
     /// # Errors
     /// - `NotFound`, `PermissionDenied`, `IsADirectory` and the like: the file cannot be opened.
     /// - `Misuse`: the piece is empty, or does not lie in the file.
-    /// - `Unsupported`: it is no regular file.
+    /// - `NotSeekable`, `Unsupported`: it is a FIFO, a terminal or another file that is not a regular one.
     /// - `OutOfMemory`, `Io`: the system does not map it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<MmapHandle> {
         let path = path.as_ref();
         let place = Place::File(path.into());
-        let opened = File::open(path).map_err(|cause| Error::io(Op::Open, cause));
-        opened
+        open_to_read(path)
             .and_then(|file| self.map(file, &place))
             .map_err(|error| error.at(&place))
     }
@@ -129,13 +129,6 @@ impl MmapOptions {
         let metadata = file
             .metadata()
             .map_err(|cause| Error::io(Op::Open, cause))?;
-        if metadata.is_dir() {
-            return Err(Error::new(
-                ErrorKind::IsADirectory,
-                Op::Open,
-                "a directory cannot be mapped",
-            ));
-        }
         if !metadata.is_file() {
             let why = "only regular files can be mapped";
             return Err(Error::new(ErrorKind::Unsupported, Op::Open, why));
@@ -151,7 +144,7 @@ impl MmapOptions {
             config: self.config.clone(),
             pool: self.pool.clone(),
         };
-        MmapHandle::new(file, metadata.len(), map, manner)
+        Ok(MmapHandle::new(file, metadata.len(), map, manner))
     }
 
     /// A system that does not know an advice reads as well without.

@@ -250,7 +250,7 @@ impl RemoteHandle {
         };
         let part = match wishes.task_size.or(manner.part_size) {
             Some(size) => size.bytes(),
-            None => config.task_size()?.bytes().min(share(len, requests)),
+            None => config.task_size()?.bytes().min(Plan::share(len, requests)),
         };
         // A thread keeps many requests under way; one that reads a single piece has the pool grow for it, so that many such
         // reads are under way at a time.
@@ -324,13 +324,6 @@ fn shared_pool() -> ThreadPool {
     }
 }
 
-/// One request's share of a read, in whole pages.
-fn share(len: u64, requests: usize) -> u64 {
-    len.div_ceil(requests.max(1) as u64)
-        .next_multiple_of(Plan::ALIGNMENT)
-        .max(SMALLEST_SHARE)
-}
-
 /// How many threads have how many requests under way each, so that all of them are as many as can be, and no more than
 /// `requests`.
 fn spread(requests: usize, threads: usize) -> (usize, usize) {
@@ -338,8 +331,6 @@ fn spread(requests: usize, threads: usize) -> (usize, usize) {
     ((requests / room).max(1), room)
 }
 
-// What a request costs beside its bytes is little next to so many of them.
-const SMALLEST_SHARE: u64 = 1 << 20;
 // Bringing so many bytes for nothing takes no longer than a request.
 const GAP: u64 = 32 << 10;
 

@@ -218,7 +218,7 @@ const SCRATCH: usize = 1;
 const WAYS: usize = if cfg!(target_arch = "x86_64") { 3 } else { 2 };
 const PAGE: u64 = 4096;
 // Below this the ways differ by less than what they cost to begin.
-const SMALL: usize = GRAIN as usize;
+pub(super) const SMALL: usize = GRAIN as usize;
 
 #[cfg(test)]
 mod tests {

