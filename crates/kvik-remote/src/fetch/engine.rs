@@ -1,26 +1,27 @@
 //! The engine: one for each call, since each call has its own deadline and end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Instant;
 
-use kvik_core::Result;
+use futures_util::future::{self, Either};
 use kvik_core::corridor::{Engine, Lane};
+use kvik_core::{Error, ErrorKind, Op, Result};
 use kvik_stats::Backend;
+use tokio::sync::watch;
 
-use super::lane::{Event, FetchLane};
+use super::lane::FetchLane;
 use super::stretch::Stretch;
 use crate::object::Object;
-use crate::transport::runtime;
+use crate::transport::{Driver, may_drive};
 
 /// Moves the bytes of one call.
 pub(crate) struct Fetch {
     pub(super) object: Arc<Object>,
     room: Room,
-    pub(super) deadline: Option<Instant>,
-    stopped: AtomicBool,
-    lanes: Mutex<Vec<Sender<Event>>>,
+    deadline: Option<Instant>,
+    stopped: watch::Sender<bool>,
 }
 
 /// How many requests a lane has under way at a time.
@@ -38,8 +39,7 @@ impl Fetch {
             object,
             room,
             deadline,
-            stopped: AtomicBool::new(false),
-            lanes: Mutex::new(Vec::new()),
+            stopped: watch::Sender::new(false),
         }
     }
 
@@ -61,13 +61,31 @@ impl Fetch {
         }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+    /// The outcome of `work`, unless the transfer ends before, or its deadline comes.
+    pub(super) async fn until_stopped(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let mut stopped = self.stopped.subscribe();
+        let stop = async {
+            // It fails where there is no engine any more, and this is one.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            ended(ErrorKind::Cancelled, "the transfer ended before it")
+        };
+        let late = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => future::pending().await,
+            }
+            ended(ErrorKind::TimedOut, "the deadline of the call passed")
+        };
+        let (work, stop, late) = (pin!(work), pin!(stop), pin!(late));
+        match future::select(work, future::select(stop, late)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right((end, _)) => Err(end.factor_first().0),
+        }
     }
+}
 
-    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Sender<Event>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn ended(kind: ErrorKind, why: &'static str) -> Error {
+    Error::new(kind, Op::Read, why)
 }
 
 impl Engine for Fetch {
@@ -76,9 +94,7 @@ impl Engine for Fetch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let lane = FetchLane::new(self, runtime()?);
-        self.lanes().push(lane.sender());
-        Ok(Box::new(lane))
+        Ok(Box::new(FetchLane::new(self, Driver::lend()?)))
     }
 
     fn scatters(&self) -> bool {
@@ -89,11 +105,11 @@ impl Engine for Fetch {
         true
     }
 
+    fn works_here(&self) -> bool {
+        may_drive()
+    }
+
     fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
-        for lane in self.lanes().iter() {
-            // One that is not there any more has nothing under way.
-            let _ = lane.send(Event::Stop);
-        }
+        self.stopped.send_replace(true);
     }
 }

@@ -1,6 +1,5 @@
 //! The requests of one task: what failed is asked for again, from the byte that was reached.
 
-use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
@@ -15,9 +14,9 @@ use crate::reply::Answer;
 use crate::retry::{self, Failures};
 
 /// Takes bytes in the order in which they lie in the object.
-pub(crate) trait Sink: Send {
+pub(crate) trait Sink {
     /// Takes the next ones; `false` if nobody wants more.
-    fn take(&mut self, bytes: Bytes) -> impl Future<Output = bool> + Send;
+    fn take(&mut self, bytes: Bytes) -> bool;
 }
 
 /// Brings all bytes of `range`, which lies within the object.
@@ -101,7 +100,7 @@ async fn attempt(
         if count > promised - *at {
             return Err(Failure::too_long());
         }
-        if !sink.take(chunk).await {
+        if !sink.take(chunk) {
             return Err(Failure::lasting(ErrorKind::Cancelled, "nobody wants more"));
         }
         *at += count;

@@ -14,7 +14,7 @@ use crate::object::Object;
 use crate::opening;
 use crate::origin::{Asker, Origin};
 use crate::pending_open::PendingOpen;
-use crate::transport::runtime;
+use crate::transport::drive;
 
 /// All that is said of an object before its server is asked.
 struct Prepared {
@@ -73,7 +73,7 @@ impl RemoteOptions {
             return Ok(prepared.into_handle(None));
         }
         let place = prepared.place.clone();
-        let opened = runtime()?.wait_for(within(self.timeout, deadline, prepared.open()));
+        let opened = drive(within(self.timeout, deadline, prepared.open()));
         opened.flatten().map_err(|error| error.at(&place))
     }
 

@@ -13,6 +13,7 @@ use kvik_core::{ErrorKind, Result};
 use kvik_stats::names;
 
 use super::connecting::{Measured, Opened};
+use super::driver::Connections;
 use super::names::{Names, Resolver};
 use super::proxy::{Proxies, Proxy};
 use super::{Body, Reply, Request, Soon, Transport};
@@ -30,8 +31,12 @@ pub(crate) struct ClientOptions {
 /// Connections to servers: those without TLS, and those with it, which are made ready at the first use.
 pub(crate) struct Client {
     options: ClientOptions,
-    plain: reqwest::Client,
+    // No other client of this process has it.
+    number: usize,
+    plain: PerProcess<reqwest::Client>,
     secure: PerProcess<reqwest::Client>,
+    // Made once: it has the sessions that TLS can go on with.
+    trusting: PerProcess<rustls::ClientConfig>,
 }
 
 impl Client {
@@ -50,22 +55,39 @@ impl Client {
         }
         let client = Arc::new(Client {
             options: options.clone(),
-            plain: build(options, tls::trusting_nobody()?)?,
+            number: clients.len(),
+            plain: PerProcess::new(),
             secure: PerProcess::new(),
+            trusting: PerProcess::new(),
         });
         clients.insert(options.clone(), Arc::clone(&client));
         Ok(client)
     }
 
-    fn for_scheme(&self, scheme: &str) -> Result<&reqwest::Client, Failure> {
-        if scheme != "https" {
-            return Ok(&self.plain);
+    /// The client for URLs of this scheme: one whose connections belong to the runtime that this thread drives, or else to
+    /// the one that all share.
+    fn for_scheme(&self, scheme: &str) -> Result<reqwest::Client, Failure> {
+        let is_secure = scheme == "https";
+        match Connections::here() {
+            Some(connections) => {
+                let number = (self.number, is_secure);
+                connections.client(number, || self.build(is_secure))
+            }
+            None if is_secure => self.secure.get_or_make(|| self.build(true)).cloned(),
+            None => self.plain.get_or_make(|| self.build(false)).cloned(),
         }
-        self.secure.get_or_make(|| {
-            let config = tls::config(&self.options.trust)?;
-            build(&self.options, config)
-                .map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
-        })
+    }
+
+    fn build(&self, is_secure: bool) -> Result<reqwest::Client, Failure> {
+        let config = match is_secure {
+            true => self
+                .trusting
+                .get_or_make(|| tls::config(&self.options.trust))?
+                .clone(),
+            false => tls::trusting_nobody().map_err(Failure::of)?,
+        };
+        build(&self.options, config)
+            .map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
     }
 }
 
@@ -76,7 +98,7 @@ impl Transport for Client {
             let proxy = self.options.proxies.for_url(&request.url);
             // One that is wrong would be passed over by the client, and the server asked without it.
             proxy.map(Proxy::to_url).transpose()?;
-            let response = self.answer(client, &request).await;
+            let response = self.answer(&client, &request).await;
             let response = response.map_err(|error| self.failure(error, proxy))?;
             let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
             if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) =
