@@ -97,6 +97,24 @@ fn a_kept_connection_that_the_server_has_just_closed_is_no_failure() {
     assert_eq!(HTTP_RETRIES.get(), before.1);
 }
 
+/// Connections belong to whoever drives them, and who reads next is lent the one who did last.
+#[test]
+fn an_opening_and_the_reads_after_it_go_by_one_connection_on_any_thread() {
+    let server = Server::of(pattern(1, 0, LEN));
+    let handle = quick().open(&server.url("a")).unwrap();
+    let read = |offset| {
+        let mut bytes = [0; 1000];
+        handle.read_exact_at(&mut bytes, offset).unwrap();
+        assert_same(&bytes, &pattern(1, offset, 1000));
+    };
+    for offset in [100_000, 200_000, 299_000] {
+        read(offset);
+        std::thread::scope(|scope| scope.spawn(|| read(offset - 500)).join().unwrap());
+    }
+    handle.submit_read(vec![0; 1000], 150_000).wait().unwrap();
+    assert_eq!((server.asked().len(), server.connections()), (8, 1));
+}
+
 #[test]
 fn a_new_connection_that_ends_without_an_answer_is_one() {
     let server = Server::start(|_| Script(vec![Step::Close]));
