@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
     width: Mutex<Width>,
+    // What it says: each read asks for it.
+    requests: AtomicUsize,
 }
 
 /// An answer that was judged, and its body.
@@ -110,11 +113,13 @@ impl Origin {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
+            let width = Width::new();
             Ok::<_, kvik_core::Error>(Shared {
                 transport: wrap(Client::shared(&self.client)?),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
-                width: Mutex::new(Width::new()),
+                requests: AtomicUsize::new(width.requests()),
+                width: Mutex::new(width),
             })
         });
         made.map_err(Failure::of)
@@ -123,7 +128,8 @@ impl Origin {
     /// How many requests a read has under way, where nobody has said it.
     pub(crate) fn requests(&self) -> usize {
         // Without a client there will be none, and each will say why.
-        self.shared().map_or(1, |shared| shared.width().requests())
+        self.shared()
+            .map_or(1, |shared| shared.requests.load(Ordering::Relaxed))
     }
 
     /// Learns from what so many requests brought; returns how many there are to be from now on.
@@ -133,7 +139,9 @@ impl Origin {
         };
         let mut width = shared.width();
         width.note(requests, bytes, time);
-        width.requests()
+        let requests = width.requests();
+        shared.requests.store(requests, Ordering::Relaxed);
+        requests
     }
 
     /// Where its bytes are counted.

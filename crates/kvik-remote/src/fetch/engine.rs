@@ -43,21 +43,23 @@ impl Fetch {
         }
     }
 
-    pub(super) fn room(&self) -> usize {
+    /// How many requests the lane of this number has under way at a time.
+    pub(super) fn room(&self, lane: usize) -> usize {
         match &self.room {
             Room::Fixed(room) => *room,
-            Room::Learnt { lanes, .. } => self.object.origin.requests() / lanes,
+            Room::Learnt { lanes, .. } => share(self.object.origin.requests(), *lanes, lane),
         }
-        .max(1)
     }
 
     /// A task is over that brought so many bytes.
     pub(super) fn brought(&self, bytes: u64) {
-        let Room::Learnt { stretch, .. } = &self.room else {
+        let Room::Learnt { lanes, stretch } = &self.room else {
             return;
         };
         if let Some((requests, bytes, time)) = stretch.add(bytes, Instant::now()) {
-            stretch.begin(self.object.origin.learn(requests, bytes, time));
+            let requests = self.object.origin.learn(requests, bytes, time);
+            // Each lane has one at least, and what they bring is not that of fewer.
+            stretch.begin(requests.max(*lanes));
         }
     }
 
@@ -76,8 +78,10 @@ impl Engine for Fetch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let lane = FetchLane::new(self, runtime()?);
-        self.lanes().push(lane.sender());
+        let runtime = runtime()?;
+        let mut lanes = self.lanes();
+        let lane = FetchLane::new(self, lanes.len(), runtime);
+        lanes.push(lane.sender());
         Ok(Box::new(lane))
     }
 
@@ -94,6 +98,32 @@ impl Engine for Fetch {
         for lane in self.lanes().iter() {
             // One that is not there any more has nothing under way.
             let _ = lane.send(Event::Stop);
+        }
+    }
+}
+
+/// How many of `requests` are those of a lane, the `lane`th of `lanes`, so that together they are all; each has one at least.
+fn share(requests: usize, lanes: usize, lane: usize) -> usize {
+    let has_more = lane % lanes < requests % lanes;
+    (requests / lanes + usize::from(has_more)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_together_have_as_many_requests_under_way_as_are_learnt_from() {
+        for lanes in 1..40 {
+            for requests in 1..200 {
+                let shares: Vec<_> = (0..lanes)
+                    .map(|lane| share(requests, lanes, lane))
+                    .collect();
+                let all: usize = shares.iter().sum();
+                assert_eq!(all, requests.max(lanes), "{requests} of {lanes} lanes");
+                let (least, most) = (shares.iter().min(), shares.iter().max());
+                assert!(most.unwrap() - least.unwrap() <= 1, "{shares:?}");
+            }
         }
     }
 }

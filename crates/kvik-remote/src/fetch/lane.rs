@@ -27,6 +27,7 @@ pub(super) enum Event {
 
 pub(super) struct FetchLane<'w> {
     engine: &'w Fetch,
+    number: usize,
     runtime: &'static Runtime,
     // By a number that is used once, so that what comes late belongs to nobody.
     under_way: HashMap<u64, Arriving<'w>>,
@@ -46,10 +47,16 @@ struct Arriving<'w> {
 }
 
 impl<'w> FetchLane<'w> {
-    pub(super) fn new(engine: &'w Fetch, runtime: &'static Runtime) -> FetchLane<'w> {
+    /// The lane of that number of its call.
+    pub(super) fn new(
+        engine: &'w Fetch,
+        number: usize,
+        runtime: &'static Runtime,
+    ) -> FetchLane<'w> {
         let (sender, events) = mpsc::channel();
         FetchLane {
             engine,
+            number,
             runtime,
             under_way: HashMap::new(),
             next: 0,
@@ -120,7 +127,8 @@ impl<'w> FetchLane<'w> {
 
 impl<'w> Lane<'w> for FetchLane<'w> {
     fn room(&self) -> usize {
-        self.engine.room().saturating_sub(self.in_flight())
+        let room = self.engine.room(self.number);
+        room.saturating_sub(self.in_flight())
     }
 
     fn in_flight(&self) -> usize {
