@@ -11,6 +11,7 @@ use http::StatusCode;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Result};
 use kvik_stats::names;
+use url::{Host, Url};
 
 use super::connecting::{Measured, Opened};
 use super::names::{Names, Resolver};
@@ -77,7 +78,7 @@ impl Transport for Client {
             // One that is wrong would be passed over by the client, and the server asked without it.
             proxy.map(Proxy::to_url).transpose()?;
             let response = self.answer(client, &request).await;
-            let response = response.map_err(|error| self.failure(error, proxy))?;
+            let response = response.map_err(|error| self.failure(error, &request.url, proxy))?;
             let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
             if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) =
                 (by_proxy, response.status())
@@ -130,8 +131,12 @@ impl Client {
         }
     }
 
-    /// Why no answer came.
-    fn failure(&self, error: reqwest::Error, proxy: Option<&Proxy>) -> Failure {
+    /// Why no answer came from the host of `url`.
+    fn failure(&self, error: reqwest::Error, url: &Url, proxy: Option<&Proxy>) -> Failure {
+        if let (true, None, Some(Host::Domain(name))) = (error.is_connect(), proxy, url.host()) {
+            // The host may have moved: what is kept of it would lead to the same dead end for some seconds.
+            Names::shared().forget(name);
+        }
         // Its text would have the URL with all that is in it.
         let error = error.without_url();
         if let Some(reason) = find::<rustls::Error>(&error) {

@@ -81,6 +81,15 @@ impl Names {
         }
     }
 
+    /// Asks anew for `name` the next time, since none of its addresses takes a connection.
+    pub(super) fn forget(&self, name: &str) {
+        let mut known = self.known();
+        // Who waits for an answer hears a new one.
+        if known.0.get(name).is_some_and(|asked| asked.initialized()) {
+            known.0.remove(name);
+        }
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
