@@ -28,7 +28,7 @@ pub(crate) struct ClientOptions {
     pub(crate) connect_timeout: Duration,
 }
 
-/// Connections to servers: those without TLS, and those with it, which are made ready at the first use.
+/// Connections to servers and proxies: those without TLS, and those with it, which are made ready at the first use.
 pub(crate) struct Client {
     options: ClientOptions,
     plain: reqwest::Client,
@@ -58,8 +58,10 @@ impl Client {
         Ok(client)
     }
 
-    fn for_scheme(&self, scheme: &str) -> Result<&reqwest::Client, Failure> {
-        if scheme != "https" {
+    /// What connects to the host of this URL, or to its proxy: with TLS if either of them speaks it.
+    fn connecting_to(&self, url: &Url, proxy: Option<&Url>) -> Result<&reqwest::Client, Failure> {
+        let is_secure = |url: &Url| url.scheme() == "https";
+        if !is_secure(url) && !proxy.is_some_and(is_secure) {
             return Ok(&self.plain);
         }
         self.secure.get_or_make(|| {
@@ -73,10 +75,10 @@ impl Client {
 impl Transport for Client {
     fn send(&self, request: Request) -> Soon<'_, Result<Reply, Failure>> {
         Box::pin(async move {
-            let client = self.for_scheme(request.url.scheme())?;
             let proxy = self.options.proxies.for_url(&request.url);
             // One that is wrong would be passed over by the client, and the server asked without it.
-            proxy.map(Proxy::to_url).transpose()?;
+            let proxy_url = proxy.map(Proxy::to_url).transpose()?;
+            let client = self.connecting_to(&request.url, proxy_url.as_ref())?;
             let response = self.answer(client, &request).await;
             let response = response.map_err(|error| self.failure(error, &request.url, proxy))?;
             let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
@@ -142,8 +144,15 @@ impl Client {
         if let Some(reason) = find::<rustls::Error>(&error) {
             return match tls::is_about_trust(reason) {
                 true => {
+                    let whose = match proxy {
+                        // With the server there is no TLS.
+                        Some(proxy) if url.scheme() == "http" => {
+                            format!("the certificate of {proxy}")
+                        }
+                        _ => "the server's certificate".to_owned(),
+                    };
                     let why = format!(
-                        "the server's certificate is refused: {}; trusted are {}",
+                        "{whose} is refused: {}; trusted are {}",
                         tls::check_that_failed(reason),
                         self.options.trust
                     );
