@@ -26,7 +26,7 @@ impl Runtime {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let started = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores.min(MOST_THREADS))
-            .max_blocking_threads(MOST_LOOKUPS)
+            .max_blocking_threads(MOST_BLOCKING)
             .thread_name("kvik-net")
             // Signals are the program's: none of them is to be handled on one of these threads.
             .on_thread_start(|| {
@@ -84,5 +84,6 @@ impl Drop for Runtime {
 
 // Moving bytes between sockets and windows is little work for each; TLS is more, a core for each gigabyte per second or so.
 const MOST_THREADS: usize = 8;
-// Names are looked up by blocking calls.
-const MOST_LOOKUPS: usize = 16;
+// Names are looked up, files of settings read and functions of the caller's called by threads that may block. Such a function
+// may open objects itself, and wait for what needs another of these threads; they are started as they are needed.
+const MOST_BLOCKING: usize = 512;
