@@ -28,7 +28,9 @@ use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
 use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
+use crate::transport::{
+    Body, Client, ClientOptions, Connecting, Reply, Request, Soon, Transport, body_within,
+};
 use crate::validator::Validator;
 use crate::width::Width;
 
@@ -362,17 +364,24 @@ impl Origin {
 
     pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         // Before the clock runs: a server is not silent that was not asked.
-        let admission = Crowd::of(&request.url).enter().await;
+        let admission = Crowd::of(&request.url).enter().await?;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let connection = Connecting::default();
+        let sent = connection.watch(shared.transport.send(request));
+        let sent = tokio::time::timeout(limit, sent);
         let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
         match &outcome {
             Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
             Ok(_) => admission.answered(),
-            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
-            // A connection that breaks says nothing of how many may ask.
-            Err(_) => {}
+            Err(failure) => match failure.kind {
+                ErrorKind::TimedOut | ErrorKind::Unreachable if connection.lacks() => {
+                    admission.unconnected(failure);
+                }
+                ErrorKind::TimedOut => admission.silent(failure),
+                // A connection that breaks says nothing of how many may ask.
+                _ => {}
+            },
         }
         let reply = outcome?;
         if !reply.status.is_success() {
