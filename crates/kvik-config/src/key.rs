@@ -88,7 +88,8 @@ macro_rules! settings {
                 effect: Effect::Now,
                 rule: Rule::any(),
             }
-            /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such blocks, and what finds none goes without.
+            /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such
+            /// blocks, and what finds none goes without.
             BounceBufferSize bounce_buffer_size: ByteSize {
                 variables: &["KVIK_BOUNCE_BUFFER_SIZE", "KVIKIO_BOUNCE_BUFFER_SIZE"],
                 default: "16 MiB",
