@@ -12,6 +12,8 @@ pub(crate) struct Failure {
     /// A clause without a secret: it becomes a part of the text of an error.
     pub(crate) why: String,
     pub(crate) again: Again,
+    /// Whether no server was asked: trying again costs nobody anything.
+    pub(crate) is_unsent: bool,
     cause: Option<Cause>,
 }
 
@@ -33,6 +35,7 @@ impl Failure {
             kind,
             why: why.into(),
             again: Again::Never,
+            is_unsent: false,
             cause: None,
         }
     }
@@ -47,6 +50,14 @@ impl Failure {
         Failure {
             again: Again::Soon,
             ..Failure::lasting(kind, why)
+        }
+    }
+
+    /// One of a request that was not made, since others met it just before.
+    pub(crate) fn unsent(kind: ErrorKind, why: impl Into<String>) -> Failure {
+        Failure {
+            is_unsent: true,
+            ..Failure::passing(kind, why)
         }
     }
 

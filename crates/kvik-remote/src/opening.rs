@@ -28,13 +28,13 @@ pub(crate) struct Found {
 /// # Errors
 /// `RangeUnsupported` if it has more; else what the last request met.
 pub(crate) async fn open(origin: &Origin, whole: u64) -> Result<Found> {
-    names::HTTP_SIZE_PROBES.increment();
+    names::REMOTE_SIZE_PROBES.increment();
     let begun = Instant::now();
     let mut failures = Failures::default();
     loop {
         match attempt(origin, whole).await {
             Ok(found) => {
-                names::HTTP_SIZE_PROBING.add(begun.elapsed().as_nanos() as u64);
+                names::REMOTE_SIZE_PROBING.add(begun.elapsed().as_nanos() as u64);
                 return Ok(found);
             }
             Err(failure) => {

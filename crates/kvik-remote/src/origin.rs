@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +28,9 @@ use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
 use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
+use crate::transport::{
+    Body, Client, ClientOptions, Connecting, Reply, Request, Soon, Transport, body_within,
+};
 use crate::validator::Validator;
 use crate::width::Width;
 
@@ -76,6 +79,8 @@ pub(crate) struct Shared {
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
     width: Mutex<Width>,
+    // What it says: each read asks for it.
+    requests: AtomicUsize,
 }
 
 /// An answer that was judged, and its body.
@@ -110,11 +115,13 @@ impl Origin {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
+            let width = Width::new();
             Ok::<_, kvik_core::Error>(Shared {
                 transport: wrap(Client::shared(&self.client)?),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
-                width: Mutex::new(Width::new()),
+                requests: AtomicUsize::new(width.requests()),
+                width: Mutex::new(width),
             })
         });
         made.map_err(Failure::of)
@@ -123,7 +130,8 @@ impl Origin {
     /// How many requests a read has under way, where nobody has said it.
     pub(crate) fn requests(&self) -> usize {
         // Without a client there will be none, and each will say why.
-        self.shared().map_or(1, |shared| shared.width().requests())
+        self.shared()
+            .map_or(1, |shared| shared.requests.load(Ordering::Relaxed))
     }
 
     /// Learns from what so many requests brought; returns how many there are to be from now on.
@@ -133,7 +141,9 @@ impl Origin {
         };
         let mut width = shared.width();
         width.note(requests, bytes, time);
-        width.requests()
+        let requests = width.requests();
+        shared.requests.store(requests, Ordering::Relaxed);
+        requests
     }
 
     /// Where its bytes are counted.
@@ -354,17 +364,24 @@ impl Origin {
 
     pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         // Before the clock runs: a server is not silent that was not asked.
-        let admission = Crowd::of(&request.url).enter().await;
+        let admission = Crowd::of(&request.url).enter().await?;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let connection = Connecting::default();
+        let sent = connection.watch(shared.transport.send(request));
+        let sent = tokio::time::timeout(limit, sent);
         let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
         match &outcome {
             Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
             Ok(_) => admission.answered(),
-            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
-            // A connection that breaks says nothing of how many may ask.
-            Err(_) => {}
+            Err(failure) => match failure.kind {
+                ErrorKind::TimedOut | ErrorKind::Unreachable if connection.lacks() => {
+                    admission.unconnected(failure);
+                }
+                ErrorKind::TimedOut => admission.silent(failure),
+                // A connection that breaks says nothing of how many may ask.
+                _ => {}
+            },
         }
         let reply = outcome?;
         if !reply.status.is_success() {

@@ -2,6 +2,7 @@
 //! server with a short queue made them wait for a minute.
 
 use std::collections::HashSet;
+use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -165,6 +166,19 @@ fn connections_and_what_they_took_are_counted() {
     let [all, _, _, _, tls] = counts();
     assert_eq!(all, connections + secure.connections());
     assert!(tls > 0);
+}
+
+/// Once a host that had moved was looked for at its old address for some seconds more.
+#[test]
+fn a_name_whose_addresses_take_no_connection_is_asked_for_anew() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://localhost:{}/a", gone.local_addr().unwrap().port());
+    drop(gone);
+    for tries in 1..4 {
+        let error = quick().max_attempts(1).open(&url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        assert_eq!(HTTP_DNS_LOOKUPS.get(), tries);
+    }
 }
 
 #[test]

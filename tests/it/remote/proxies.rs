@@ -7,6 +7,7 @@ use kvik::config::ProxyUrl;
 use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::tls::{Authority, Certificate};
 
 use crate::child;
 
@@ -43,6 +44,35 @@ fn a_proxy_is_asked_for_the_whole_url_and_is_told_who_asks() {
         assert_eq!(who, Some("Basic bWU6cEBzcw=="));
         assert!(asked.range().is_some());
     }
+}
+
+#[test]
+fn a_proxy_by_tls_is_asked_for_what_needs_none_and_must_prove_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let proxy = authority.serve(Certificate::Right, object);
+    let address = format!("https://me:p%40ss@{}", proxy.address());
+    let options = quick().max_attempts(1).proxy(&address);
+    let trusting = options.clone().ca_bundle(authority.file(folder.path()));
+    let handle = trusting.open("http://server.invalid/a?b").unwrap();
+    assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
+    for asked in proxy.asked() {
+        assert_eq!(asked.path, "http://server.invalid/a?b");
+        let who = asked.header("proxy-authorization");
+        assert_eq!(who, Some("Basic bWU6cEBzcw=="));
+    }
+    let before = proxy.asked().len();
+    let stranger = Authority::new();
+    let folder = tempfile::tempdir().unwrap();
+    let wary = options.ca_bundle(stranger.file(folder.path()));
+    let error = wary.open("http://server.invalid/a?b").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Untrusted, "{error}");
+    let says = format!(
+        "the certificate of the proxy https://***@{} (from the caller) is refused",
+        proxy.address()
+    );
+    assert!(error.to_string().contains(&says), "{error}");
+    assert_eq!(proxy.asked().len(), before);
 }
 
 #[test]

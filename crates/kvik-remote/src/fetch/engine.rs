@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures_util::future::{self, Either};
@@ -22,6 +23,8 @@ pub(crate) struct Fetch {
     room: Room,
     deadline: Option<Instant>,
     stopped: watch::Sender<bool>,
+    // Lanes that were opened.
+    lanes: AtomicUsize,
 }
 
 /// How many requests a lane has under way at a time.
@@ -40,24 +43,27 @@ impl Fetch {
             room,
             deadline,
             stopped: watch::Sender::new(false),
+            lanes: AtomicUsize::new(0),
         }
     }
 
-    pub(super) fn room(&self) -> usize {
+    /// How many requests the lane of this number has under way at a time.
+    pub(super) fn room(&self, lane: usize) -> usize {
         match &self.room {
             Room::Fixed(room) => *room,
-            Room::Learnt { lanes, .. } => self.object.origin.requests() / lanes,
+            Room::Learnt { lanes, .. } => share(self.object.origin.requests(), *lanes, lane),
         }
-        .max(1)
     }
 
     /// A task is over that brought so many bytes.
     pub(super) fn brought(&self, bytes: u64) {
-        let Room::Learnt { stretch, .. } = &self.room else {
+        let Room::Learnt { lanes, stretch } = &self.room else {
             return;
         };
         if let Some((requests, bytes, time)) = stretch.add(bytes, Instant::now()) {
-            stretch.begin(self.object.origin.learn(requests, bytes, time));
+            let requests = self.object.origin.learn(requests, bytes, time);
+            // Each lane has one at least, and what they bring is not that of fewer.
+            stretch.begin(requests.max(*lanes));
         }
     }
 
@@ -94,7 +100,9 @@ impl Engine for Fetch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(Box::new(FetchLane::new(self, Driver::lend()?)))
+        let driver = Driver::lend()?;
+        let number = self.lanes.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(FetchLane::new(self, number, driver)))
     }
 
     fn scatters(&self) -> bool {
@@ -111,5 +119,31 @@ impl Engine for Fetch {
 
     fn stop(&self) {
         self.stopped.send_replace(true);
+    }
+}
+
+/// How many of `requests` are those of a lane, the `lane`th of `lanes`, so that together they are all; each has one at least.
+fn share(requests: usize, lanes: usize, lane: usize) -> usize {
+    let has_more = lane % lanes < requests % lanes;
+    (requests / lanes + usize::from(has_more)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_together_have_as_many_requests_under_way_as_are_learnt_from() {
+        for lanes in 1..40 {
+            for requests in 1..200 {
+                let shares: Vec<_> = (0..lanes)
+                    .map(|lane| share(requests, lanes, lane))
+                    .collect();
+                let all: usize = shares.iter().sum();
+                assert_eq!(all, requests.max(lanes), "{requests} of {lanes} lanes");
+                let (least, most) = (shares.iter().min(), shares.iter().max());
+                assert!(most.unwrap() - least.unwrap() <= 1, "{shares:?}");
+            }
+        }
     }
 }

@@ -16,15 +16,18 @@ use crate::transport::Driver;
 
 pub(super) struct FetchLane<'w> {
     engine: &'w Fetch,
+    number: usize,
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Completion<'w>> + 'w>>>,
     finished: Vec<Completion<'w>>,
     driver: Driver,
 }
 
 impl<'w> FetchLane<'w> {
-    pub(super) fn new(engine: &'w Fetch, driver: Driver) -> FetchLane<'w> {
+    /// The lane of that number of its call.
+    pub(super) fn new(engine: &'w Fetch, number: usize, driver: Driver) -> FetchLane<'w> {
         FetchLane {
             engine,
+            number,
             under_way: FuturesUnordered::new(),
             finished: Vec::new(),
             driver,
@@ -34,7 +37,8 @@ impl<'w> FetchLane<'w> {
 
 impl<'w> Lane<'w> for FetchLane<'w> {
     fn room(&self) -> usize {
-        self.engine.room().saturating_sub(self.in_flight())
+        let room = self.engine.room(self.number);
+        room.saturating_sub(self.in_flight())
     }
 
     fn in_flight(&self) -> usize {

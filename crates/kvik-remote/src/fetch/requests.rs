@@ -59,11 +59,11 @@ pub(crate) async fn again(origin: &Origin, failure: Failure, failures: u32) -> R
     let Some(wait) = origin.policy.wait(failure.again, failures, dice) else {
         return Err(failure);
     };
-    if !origin.shared()?.budget.take() {
+    if !failure.is_unsent && !origin.shared()?.budget.take() {
         return Err(retry::exhausted(failure));
     }
     names::HTTP_RETRIES.increment();
-    names::HTTP_RETRY_WAIT.add(wait.as_nanos() as u64);
+    names::HTTP_RETRY_BACKOFF.add(wait.as_nanos() as u64);
     let (place, why) = (&origin.place, &failure.why);
     tracing::debug!(%place, %why, failures, ?wait, "a request is made again");
     tokio::time::sleep(wait).await;

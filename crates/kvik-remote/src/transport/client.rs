@@ -11,6 +11,7 @@ use http::StatusCode;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Result};
 use kvik_stats::names;
+use url::{Host, Url};
 
 use super::connecting::{Measured, Opened};
 use super::driver::Connections;
@@ -28,7 +29,7 @@ pub(crate) struct ClientOptions {
     pub(crate) connect_timeout: Duration,
 }
 
-/// Connections to servers: those without TLS, and those with it, which are made ready at the first use.
+/// Connections to servers and proxies: those without TLS, and those with it, which are made ready at the first use.
 pub(crate) struct Client {
     options: ClientOptions,
     // No other client of this process has it.
@@ -64,10 +65,11 @@ impl Client {
         Ok(client)
     }
 
-    /// The client for URLs of this scheme: one whose connections belong to the runtime that this thread drives, or else to
-    /// the one that all share.
-    fn for_scheme(&self, scheme: &str) -> Result<reqwest::Client, Failure> {
-        let is_secure = scheme == "https";
+    /// What connects to the host of this URL, or to its proxy: with TLS if either of them speaks it. Its connections belong to
+    /// the runtime that this thread drives, or else to the one that all share.
+    fn connecting_to(&self, url: &Url, proxy: Option<&Url>) -> Result<reqwest::Client, Failure> {
+        let is_secure = |url: &Url| url.scheme() == "https";
+        let is_secure = is_secure(url) || proxy.is_some_and(is_secure);
         match Connections::here() {
             Some(connections) => {
                 let number = (self.number, is_secure);
@@ -94,12 +96,12 @@ impl Client {
 impl Transport for Client {
     fn send(&self, request: Request) -> Soon<'_, Result<Reply, Failure>> {
         Box::pin(async move {
-            let client = self.for_scheme(request.url.scheme())?;
             let proxy = self.options.proxies.for_url(&request.url);
             // One that is wrong would be passed over by the client, and the server asked without it.
-            proxy.map(Proxy::to_url).transpose()?;
+            let proxy_url = proxy.map(Proxy::to_url).transpose()?;
+            let client = self.connecting_to(&request.url, proxy_url.as_ref())?;
             let response = self.answer(&client, &request).await;
-            let response = response.map_err(|error| self.failure(error, proxy))?;
+            let response = response.map_err(|error| self.failure(error, &request.url, proxy))?;
             let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
             if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) =
                 (by_proxy, response.status())
@@ -152,15 +154,26 @@ impl Client {
         }
     }
 
-    /// Why no answer came.
-    fn failure(&self, error: reqwest::Error, proxy: Option<&Proxy>) -> Failure {
+    /// Why no answer came from the host of `url`.
+    fn failure(&self, error: reqwest::Error, url: &Url, proxy: Option<&Proxy>) -> Failure {
+        if let (true, None, Some(Host::Domain(name))) = (error.is_connect(), proxy, url.host()) {
+            // The host may have moved: what is kept of it would lead to the same dead end for some seconds.
+            Names::shared().forget(name);
+        }
         // Its text would have the URL with all that is in it.
         let error = error.without_url();
         if let Some(reason) = find::<rustls::Error>(&error) {
             return match tls::is_about_trust(reason) {
                 true => {
+                    let whose = match proxy {
+                        // With the server there is no TLS.
+                        Some(proxy) if url.scheme() == "http" => {
+                            format!("the certificate of {proxy}")
+                        }
+                        _ => "the server's certificate".to_owned(),
+                    };
                     let why = format!(
-                        "the server's certificate is refused: {}; trusted are {}",
+                        "{whose} is refused: {}; trusted are {}",
                         tls::check_that_failed(reason),
                         self.options.trust
                     );

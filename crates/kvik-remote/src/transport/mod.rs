@@ -22,7 +22,7 @@ use url::Url;
 use crate::failure::Failure;
 
 pub(crate) use client::{Client, ClientOptions};
-pub(crate) use connecting::note_tls;
+pub(crate) use connecting::{Connecting, note_tls};
 pub(crate) use driver::{Driver, drive, may_drive};
 pub(crate) use proxy::Proxies;
 pub(crate) use runtime::runtime;
