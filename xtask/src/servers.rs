@@ -69,7 +69,9 @@ pub(crate) fn free_file_of_hdfs() -> Done<Option<String>> {
     });
     let url = |server: &Server| {
         let (folder, user) = (server.url(), server.fact("user"));
-        format!("{folder}bench.bin?user.name={user}")
+        // A benchmark makes it only where no other one is, and one that was killed has left its own.
+        let process = std::process::id();
+        format!("{folder}bench-{process}.bin?user.name={user}")
     };
     Ok(up.map(url))
 }
