@@ -14,11 +14,13 @@ import resource
 import sys
 import time
 
-# Whatever libraries print must not come between the answers, and no setting of the user's must come between the defaults.
+# Whatever libraries print must not come between the answers. No setting of the user's must come between the defaults, and
+# no proxy between a guest and the server.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
-for variable in [name for name in os.environ if name.startswith("KVIKIO_")]:
-    del os.environ[variable]
+for variable in list(os.environ):
+    if variable.startswith(("KVIKIO_", "AWS_")) or variable.lower().endswith("_proxy"):
+        del os.environ[variable]
 # Packages that this Python does not have itself.
 sys.path[:0] = sys.argv[1:]
 
