@@ -72,6 +72,8 @@ class Memory:
 
     def at(self, page_offset, size):
         view = self.array[page_offset : page_offset + size]
+        # A slice that reaches beyond its array is a shorter one, and less would be read and compared.
+        assert view.size == size, f"{size} bytes of memory were asked for, and {self.array.size} are there"
         assert view.ctypes.data % PAGE == page_offset % PAGE
         return view
 
