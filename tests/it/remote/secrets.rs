@@ -48,10 +48,8 @@ const SECRETS: &[&str] = &[
     "s3cretkey/+",
     "session=t0ken/",
     "session%3Dt0ken%2F",
-    // The user of a proxy.
+    // The user of another proxy, with the same password.
     "pr0xyuser",
-    "pr0xy/pass",
-    "pr0xy%2Fpass",
     "cHIweHl1c2VyOnByMHh5L3Bhc3",
     // That of a URL to which a server sent us.
     "m0ved+sig",
