@@ -12,7 +12,8 @@ use kvik::{
 };
 use kvik_tests::hostile::{Asked, Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
-use kvik_tests::s3::{Account, decoded, refusal};
+use kvik_tests::percent::decoded;
+use kvik_tests::s3::{Account, refusal};
 
 fn account() -> Account {
     Account::new("AKIAMINE", "hunter/2+2")

@@ -117,7 +117,7 @@ fn echo(asked: &Asked) -> String {
             write!(echo, "<{word}> ").unwrap();
         }
     }
-    let decoded = kvik_tests::s3::decoded(&echo);
+    let decoded = kvik_tests::percent::decoded(&echo);
     echo.push_str(&String::from_utf8_lossy(&decoded));
     echo.replace(['\r', '\n'], " ")
 }
