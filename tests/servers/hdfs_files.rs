@@ -1,18 +1,15 @@
 //! Files of a real HDFS through the door of kvik.
 
-use std::time::Duration;
-
-use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
 
 use crate::ranges::ranges_are_right;
 
 fn options(server: &Server) -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
-        .hdfs_user(server.fact("user"))
+    quick().hdfs_user(server.fact("user"))
 }
 
 #[test]

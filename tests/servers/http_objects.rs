@@ -1,17 +1,12 @@
 //! Objects of nginx through the door of kvik: plain, slowly, by TLS, and where the server offers HTTP/2.
 
-use std::time::Duration;
-
-use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
 
 use crate::ranges::ranges_are_right;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 #[track_caller]
 fn reads(options: &RemoteOptions, server: &Server, fixture: &Fixture) {

@@ -1,12 +1,9 @@
 //! Objects of the S3 server through the door of kvik.
 
-use std::time::Duration;
-
-use kvik::{
-    Addressing, Anonymous, ByteSize, ErrorKind, Keys, Kind, ReadAtExt, RemoteHandle, RemoteOptions,
-};
+use kvik::{Addressing, Anonymous, ByteSize, ErrorKind, Keys, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
 
 use crate::ranges::ranges_are_right;
@@ -16,8 +13,7 @@ fn keys(server: &Server) -> Keys {
 }
 
 fn options(server: &Server) -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
+    quick()
         .endpoint_url(server.fact("endpoint"))
         .region(server.fact("region"))
         .keys(keys(server))

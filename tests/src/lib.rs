@@ -28,6 +28,7 @@ pub mod need;
 pub mod os;
 pub mod pattern;
 pub mod percent;
+pub mod remote;
 pub mod s3;
 pub mod server;
 pub mod tls;

@@ -4,19 +4,15 @@
 use std::time::Duration;
 
 use kvik::stats::names::HTTP_RETRIES;
-use kvik::{ByteSize, Error, ErrorKind, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, Error, ErrorKind, ReadOptions, RemoteHandle};
 use kvik_tests::hostile::{Asked, Reply, Script, Server};
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 300_000;
 
 fn object() -> Vec<u8> {
     pattern(7, 0, LEN)
-}
-
-/// Without waits between requests.
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 /// Of known size, so that the first request is the first of a read.

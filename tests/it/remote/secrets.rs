@@ -10,6 +10,7 @@ use std::time::Duration;
 use kvik::{Anonymous, Error, Keys, Location, RemoteHandle, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::pattern;
+use kvik_tests::remote;
 use tracing::field::{Field, Visit};
 use tracing::span;
 
@@ -219,8 +220,7 @@ fn plays() -> [Play; 13] {
 /// The ways to say who asks.
 fn callers(server: &Server) -> Vec<(RemoteOptions, String)> {
     let quick = || {
-        RemoteHandle::builder()
-            .backoff(Duration::ZERO, Duration::ZERO)
+        remote::quick()
             .connect_timeout(Duration::from_secs(1))
             .max_attempts(2)
     };
@@ -357,10 +357,7 @@ fn no_text_shows_the_user_of_a_proxy_that_repeats_what_it_is_sent() {
         let url = proxy
             .url("")
             .replace("http://", "http://pr0xyuser:pr0xy%2Fpass@");
-        let options = RemoteHandle::builder()
-            .backoff(Duration::ZERO, Duration::ZERO)
-            .max_attempts(2)
-            .proxy(&url);
+        let options = remote::quick().max_attempts(2).proxy(&url);
         let shown = shown(&options, "http://server.invalid/object");
         check(&format!("play {number}"), &shown);
         // It was told, all the same.
