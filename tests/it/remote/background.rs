@@ -11,18 +11,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use kvik::{ByteSize, ErrorKind, Keys, ReadAtExt, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Keys, ReadAtExt, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 use kvik_tests::s3::Account;
 
 use crate::child;
 
 const LEN: usize = 200_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 /// The smallest executor: it polls when it is woken.
 fn block_on<T>(work: impl Future<Output = T>) -> T {

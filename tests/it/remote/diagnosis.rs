@@ -2,20 +2,16 @@
 
 mod trust;
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use kvik::{Diagnosis, ErrorKind, Keys, Outcome, RemoteOptions, Stage, Step};
 use kvik_tests::hostile::{Reply, Script, Server, Step as Play};
 use kvik_tests::pattern::pattern;
+use kvik_tests::remote::{nobody, quick};
 use kvik_tests::s3::refusal;
 
 fn object() -> Vec<u8> {
     pattern(5, 0, 100_000)
-}
-
-fn quick() -> RemoteOptions {
-    RemoteOptions::new().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 fn of_s3(server: &Server) -> RemoteOptions {
@@ -148,9 +144,7 @@ fn a_name_without_addresses_is_told() {
 
 #[test]
 fn a_port_where_nobody_listens_is_told() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = nobody();
     let diagnosis = quick().diagnose(&format!("http://{address}/a"));
     let advice = format!("nobody listens at port {}", address.port());
     fails(
@@ -361,10 +355,7 @@ fn redirects_are_told_and_a_server_that_they_lead_to_is_named() {
     let led = format!("302 to {}", target.url("b?sig=***"));
     assert_eq!(fact(&diagnosis, Stage::Http, "redirects"), led);
 
-    let dead = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let dead = nobody();
     let server = Server::start(move |_| Reply::redirect(302, &format!("http://{dead}/b")).script());
     let diagnosis = quick().diagnose(&server.url("a"));
     let advice = format!("`kvik doctor http://{dead}/b`");
@@ -408,10 +399,7 @@ fn a_proxy_is_looked_at_in_place_of_the_server_and_told_as_such() {
     }
     assert!(!format!("{diagnosis:?}").contains("hunter22"));
 
-    let dead = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let dead = nobody();
     let options = quick().proxy(&format!("http://{dead}"));
     let diagnosis = options.diagnose("https://kvik.invalid/a");
     let advice = "this is the proxy, not the server";

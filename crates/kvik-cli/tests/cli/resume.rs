@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::server::{AtLimit, Server};
-use crate::support::{binary, data, kvik, kvik_std, names, object, part_of};
+use crate::support::{binary, data, kvik, kvik_std, names, object, part_of, send};
 
 const SIZE: usize = (6 << 20) + 12_345;
 // Two requests are under way, neither of which brings a whole piece of a mebibyte; all others do.
@@ -129,14 +129,7 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
         let child = start(&url, &copy, &[]);
         server.wait_for_limit();
         wait_for_journal(&copy);
-        let script = format!("kill -{signal} {}", child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &script])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send(signal, &child);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code));
         let error = object(&output.stdout)["error"].clone();

@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Output, Stdio};
 
 use kvik::RemoteHandle;
 
-use crate::support::{data, fifo, kvik, kvik_std, object};
+use crate::support::{data, fifo, kvik, kvik_std, object, send};
 
 /// A server at work, which ends with this.
 struct Served {
@@ -43,14 +43,7 @@ impl Served {
     /// Ends it by this signal; what it printed, without its first line.
     fn end(&mut self, signal: &str) -> Output {
         let child = self.child.take().unwrap();
-        let line = format!("kill -{signal} {}", child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &line])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send(signal, &child);
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).unwrap();
         let mut output = child.wait_with_output().unwrap();
