@@ -38,13 +38,15 @@ struct Made {
 impl Part {
     /// Creates the part of `destination`; one that an earlier copy left makes room, one in use is refused.
     pub(super) fn create(destination: &Path) -> Result<Self> {
-        let path = part_of(destination);
+        let (path, journal) = (part_of(destination), journal_of(destination));
+        // First, so that what is refused costs nobody an earlier part.
+        journal::is_left(&journal)?;
         for _ in 0..ATTEMPTS {
             leftover::remove(&path)?;
             // Whoever is not the first to create, to lock, or loses the name in between, looks again who has it now.
             if let Some(made) = Made::create(&path)? {
-                // It tells of a part that is gone. One that may not be removed is of no use to anybody either.
-                let _ = journal::remove(&journal_of(destination));
+                // It tells of a part that is gone.
+                journal::remove_left(&journal)?;
                 return Part::open(made);
             }
         }

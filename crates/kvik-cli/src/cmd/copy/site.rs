@@ -37,8 +37,12 @@ impl Site {
             Err(why) => return Ok(Err((*why).to_owned())),
         };
         let (journal, written) = match Journal::take_up(&journal_of(destination), subject) {
-            Ok(taken) => taken,
-            Err(why) => return Ok(Err(why)),
+            Ok(Ok(taken)) => taken,
+            Ok(Err(why)) => return Ok(Err(why)),
+            Err(failure) => {
+                part.keep();
+                return Err(failure);
+            }
         };
         let length = part.handle().len()?;
         let site = Site {
