@@ -314,6 +314,42 @@ fn what_is_no_journal_is_neither_believed_nor_removed_and_the_part_stays() {
 }
 
 #[test]
+fn what_is_left_outlives_a_copy_that_may_open_too_few_files() {
+    let (server, folder, copy) = server();
+    let url = server.url("/data.bin");
+    kill_in_the_middle(&server, &url, &copy);
+    let left = [part_of(&copy), journal_of(&copy)].map(|path| (fs::read(&path).unwrap(), path));
+    let mut done = false;
+    for most in 3..64 {
+        let limited = format!("ulimit -n {most} && exec \"$@\"");
+        let mut command = Command::new("sh");
+        command
+            .env_clear()
+            .args(["-c", &limited, "sh"])
+            .arg(binary());
+        command.args(["copy", "--json", "--task-size", "1MiB", "--threads", "1"]);
+        command.args(["--set", "http_max_attempts=1"]);
+        let output = command.arg(&url).arg(&copy).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() {
+            assert!(fs::read(&copy).unwrap() == data(SIZE), "{most}: {said}");
+            assert!(!said.contains("\"resumed_bytes\":0"), "{most}: {said}");
+            done = true;
+            break;
+        }
+        assert_eq!(
+            names(folder.path()),
+            ["b.kvik-journal", "b.kvik-part"],
+            "{most}: {said}"
+        );
+        for (bytes, path) in &left {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+    assert!(done);
+}
+
+#[test]
 fn whoever_wants_a_new_beginning_gets_it() {
     check_anew(|_, _| {}, &["--no-resume"], "--no-resume");
 }
