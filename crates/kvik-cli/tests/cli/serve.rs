@@ -12,14 +12,14 @@ use kvik::RemoteHandle;
 use crate::support::{data, fifo, kvik, kvik_std, object};
 
 /// A server at work, which ends with this.
-struct Served {
+pub(crate) struct Served {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
-    url: String,
+    pub(crate) url: String,
 }
 
 /// Starts one and waits until it says that it is ready.
-fn serve(place: &Path, flags: &[&str]) -> Served {
+pub(crate) fn serve(place: &Path, flags: &[&str]) -> Served {
     let mut command = kvik_std();
     command.arg("serve").arg(place).args(flags);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -31,6 +31,8 @@ pub(super) fn report(url: &str, object: &RemoteHandle) -> Report {
     ];
     match object.s3() {
         Some(facts) => rows.extend(of_s3(facts)),
+        // Of HDFS settings say who asks, too, and the URL alone would tell half of it.
+        None if object.kind() == Kind::WebHdfs => {}
         None => rows.push((
             "credentials",
             "credentials",
