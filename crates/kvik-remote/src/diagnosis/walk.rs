@@ -45,6 +45,12 @@ impl Way {
         url.is_some_and(|url| self.origin.client.proxies.for_url(&url).is_some())
     }
 
+    /// Whether the server is asked over TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        let url = Url::parse(&self.address()).ok();
+        url.is_some_and(|url| url.scheme() == "https")
+    }
+
     fn address(&self) -> String {
         match &self.origin.asker {
             Asker::Store(store) => store.address(),
