@@ -410,6 +410,8 @@ fn a_proxy_is_looked_at_in_place_of_the_server_and_told_as_such() {
 
     let dead = TcpListener::bind("127.0.0.1:0")
         .unwrap()
+    let told = &step(&diagnosis, Stage::Dns).what;
+    assert_eq!(told, "`127.0.0.1` is an address, and no name");
         .local_addr()
         .unwrap();
     let options = quick().proxy(&format!("http://{dead}"));

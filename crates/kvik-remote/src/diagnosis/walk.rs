@@ -100,14 +100,13 @@ async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let stream = take(steps, marked(found, proxy.as_ref()))?;
     match &proxy {
         None if server.is_secure => {
-            let shaken = tls::examine(&server, stream, &way.origin.client.trust, limit);
+            let shaken = tls::examine(&server, address, &way.origin.client.trust, limit);
             let found = within(way, Stage::Tls, shaken).await;
             take(steps, found)?;
         }
         Some(_) if server.is_secure => {
-            let mut step = Step::not_reached(Stage::Tls);
-            step.what = "left to the request, which goes through the proxy".to_owned();
-            steps.push(step);
+            let later = "left to the request, which goes through the proxy";
+            steps.push(Step::left(Stage::Tls, later));
         }
         _ => {}
     }
