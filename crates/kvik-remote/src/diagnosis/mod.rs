@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use kvik_core::ErrorKind;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, clause_of};
 use crate::redact;
 
 pub(crate) use understanding::understand;
@@ -172,10 +172,13 @@ impl Step {
     }
 
     pub(crate) fn of_error(stage: Stage, error: &kvik_core::Error) -> Step {
-        let text = error.to_string();
-        // The operation and the place are what the step is about.
-        let why = text.split_once(": ").map_or(text.as_str(), |(_, why)| why);
-        Step::failed(stage, error.kind(), why, advice::of_kind(error.kind()))
+        let kind = error.kind();
+        let advice = error.advice().unwrap_or_else(|| advice::of_kind(kind));
+        Step::failed(stage, kind, clause_of(error), advice)
+    }
+
+    fn not_reached(stage: Stage) -> Step {
+        Step::left(stage, "not reached")
     }
 
     pub(crate) fn not_reached(stage: Stage) -> Step {
@@ -222,4 +225,26 @@ type Seen<T> = Result<(Step, T), Step>;
 /// A time for people to read.
 fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kvik_core::{Error, Op, Place};
+
+    #[test]
+    fn an_error_that_becomes_a_step_says_nothing_twice_and_has_the_advice_of_its_kind() {
+        for (kind, advice) in [
+            (ErrorKind::TooManyOpenFiles, "ulimit -n"),
+            (ErrorKind::NotFound, "check the path"),
+        ] {
+            let error = Error::new(kind, Op::Open, "the reason: it is one");
+            let place = Place::Url("https://host/a: b".into());
+            for error in [error.clone(), error.at(&place)] {
+                let step = Step::of_error(Stage::Open, &error);
+                assert_eq!(step.what, "the reason: it is one");
+                assert!(step.advice.as_deref().unwrap().contains(advice), "{step:?}");
+            }
+        }
+    }
 }
