@@ -64,18 +64,6 @@ pub(crate) async fn walk(way: &Way) -> Vec<Step> {
     let mut steps = Vec::new();
     // How far it came is in the steps.
     let _ = until_failure(way, &mut steps).await;
-    let last = steps.last().map(|step| step.stage);
-    let is_secure = way.address().starts_with("https:");
-    let rest = ORDER
-        .iter()
-        .skip_while(|stage| Some(**stage) != last)
-        .skip(1);
-    let taken = rest.filter(|stage| is_secure || **stage != Stage::Tls);
-    let failed = steps.iter().any(Step::has_failed);
-    if failed {
-        let rest: Vec<Step> = taken.map(|stage| Step::not_reached(*stage)).collect();
-        steps.extend(rest);
-    }
     steps
 }
 
@@ -97,7 +85,7 @@ async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let found = within(way, Stage::Dns, link::resolve(first, limit)).await;
     let addresses = take(steps, marked(found, proxy.as_ref()))?;
     let found = within(way, Stage::Tcp, link::connect(first, &addresses, limit)).await;
-    let stream = take(steps, marked(found, proxy.as_ref()))?;
+    let address = take(steps, marked(found, proxy.as_ref()))?;
     match &proxy {
         None if server.is_secure => {
             let shaken = tls::examine(&server, address, &way.origin.client.trust, limit);
@@ -111,7 +99,9 @@ async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
         _ => {}
     }
     if way.location.kind() == Kind::WebHdfs {
-        // It has a protocol of its own, of which opening tells.
+        let later = "left to opening: WebHDFS has a protocol of its own";
+        let stages = [Stage::Http, Stage::Clock, Stage::Range, Stage::Validator];
+        steps.extend(stages.map(|stage| Step::left(stage, later)));
         return Some(());
     }
     ask(way, steps).await
@@ -224,15 +214,3 @@ async fn within<S, T>(
             ))
         })
 }
-
-const ORDER: [Stage; 9] = [
-    Stage::Credentials,
-    Stage::Dns,
-    Stage::Tcp,
-    Stage::Tls,
-    Stage::Http,
-    Stage::Clock,
-    Stage::Range,
-    Stage::Validator,
-    Stage::Open,
-];
