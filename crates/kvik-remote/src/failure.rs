@@ -101,7 +101,11 @@ impl Failure {
 /// What an error says, for a text that says itself what was being done and where, and what the next step is.
 pub(crate) fn clause_of(error: &Error) -> String {
     let text = error.to_string();
-    let mut clause = text.strip_prefix(&format!("{}: ", error.op()));
+    let done = match error.place() {
+        Some(place) => format!("{} {place}: ", error.op()),
+        None => format!("{}: ", error.op()),
+    };
+    let mut clause = text.strip_prefix(&done);
     if let (Some(found), Some(advice)) = (clause, error.advice()) {
         clause = found.strip_suffix(&format!("; {advice}"));
     }

@@ -118,9 +118,13 @@ fn what_is_no_url_ends_the_walk_at_once() {
     ] {
         let diagnosis = quick().diagnose(url);
         let (step, found) = diagnosis.failure().unwrap();
-        assert_eq!(
-            (step.stage, found, diagnosis.steps.len()),
-            (Stage::Url, kind, 1)
+        assert_eq!((step.stage, found), (Stage::Url, kind));
+        let behind = &diagnosis.steps[1..];
+        assert_eq!(behind.len(), 10, "{behind:?}");
+        assert!(
+            behind
+                .iter()
+                .all(|step| step.outcome == Outcome::NotReached)
         );
         assert!(!format!("{diagnosis:?}").contains("secret"));
     }
@@ -397,6 +401,8 @@ fn a_proxy_is_looked_at_in_place_of_the_server_and_told_as_such() {
         let told = fact(&diagnosis, stage, "proxy");
         assert!(told.ends_with("(from the caller)"), "{told}");
     }
+    let told = &step(&diagnosis, Stage::Dns).what;
+    assert_eq!(told, "`127.0.0.1` is an address, and no name");
     assert!(!format!("{diagnosis:?}").contains("hunter22"));
 
     let dead = nobody();
@@ -440,6 +446,32 @@ fn files_of_webhdfs_are_told_by_what_opening_says() {
         "Kerberos",
         "who asks",
     );
+    for stage in [Stage::Http, Stage::Clock, Stage::Range, Stage::Validator] {
+        let step = step(&diagnosis, stage);
+        assert_eq!(step.outcome, Outcome::NotReached);
+        assert!(step.what.contains("left to opening"), "{step:?}");
+    }
+}
+
+#[test]
+fn where_the_bucket_stands_is_not_read_out_of_a_host_that_begins_like_it() {
+    let server = Server::of(object());
+    let diagnosis = of_s3(&server).diagnose("s3://127/k");
+    assert_eq!(diagnosis.failure(), None, "{diagnosis:#?}");
+    let stands = fact(&diagnosis, Stage::Credentials, "bucket_stands");
+    assert_eq!(stands, "in the path");
+    let object = of_s3(&server).open("s3://127/k").unwrap();
+    assert_eq!(object.s3().unwrap().addressing, kvik::Addressing::Path);
+}
+
+#[test]
+fn a_store_asked_by_http_that_says_nothing_may_speak_tls() {
+    let server = Server::start(|_| Script(vec![Play::Close]));
+    let diagnosis = of_s3(&server).diagnose("s3://b/k");
+    let (step, _) = diagnosis.failure().unwrap();
+    assert_eq!(step.stage, Stage::Http);
+    let advice = step.advice.as_deref().unwrap();
+    assert!(advice.contains("write https://"), "{advice}");
 }
 
 #[test]

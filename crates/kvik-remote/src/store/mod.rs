@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use self::regions::Bucket;
 use crate::cause::Cause;
 use crate::credentials::{Credentials, Keys};
-use crate::endpoint::{Ask, Endpoint, Moment, Request, Reuse, S3Endpoint};
+use crate::endpoint::{Addressing, Ask, Endpoint, Moment, Request, Reuse, S3Endpoint};
 use crate::failure::Failure;
 use crate::location::Location;
 
@@ -253,6 +253,11 @@ impl Store {
         let region = self.region.load();
         let learnt = region.as_ref().map(|region| &***region);
         self.endpoint(&Tried::default()).inner().address(learnt)
+    }
+
+    /// Where the bucket stands in that.
+    pub(crate) fn addressing(&self) -> Addressing {
+        self.endpoint(&Tried::default()).inner().addressing()
     }
 
     fn endpoint(&self, tried: &Tried) -> &Reuse<S3Endpoint> {

@@ -111,9 +111,10 @@ impl OwnServer {
         };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut child = Command::new(program)
-            .args(["--quiet", "serve", "--port", "0"])
+            .args(["--quiet", "serve", "--port", "0", "--until-eof"])
             .arg(file)
-            .stdin(Stdio::null())
+            // Held by the child, and closed by the system where this process is killed.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
