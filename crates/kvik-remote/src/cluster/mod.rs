@@ -3,7 +3,6 @@
 
 mod data_names;
 mod judge;
-mod latest;
 mod places;
 
 use std::ops::Range;
@@ -16,11 +15,11 @@ use url::Url;
 
 pub(crate) use data_names::DataNodeNames;
 
-use self::latest::Latest;
 use self::places::Places;
 use crate::cause::Cause;
 use crate::endpoint::{Ask, Endpoint, FileStatus, Moment, WebHdfsEndpoint};
 use crate::failure::{Again, Failure};
+use crate::latest::{Found, Latest};
 use crate::origin::{Origin, outgoing};
 use crate::redact;
 use crate::redirect;
@@ -36,7 +35,7 @@ pub(crate) struct Cluster {
     active: AtomicUsize,
     names: DataNodeNames,
     places: Places,
-    status: Latest<FileStatus>,
+    status: Latest<Result<FileStatus, Failure>>,
 }
 
 impl Cluster {
@@ -53,14 +52,16 @@ impl Cluster {
 
     /// What a name node says of the file: asked after this was called, and once for all who call it meanwhile.
     pub(crate) async fn status(&self, origin: &Origin) -> Result<FileStatus, Failure> {
-        self.status
-            .after_now(|| async {
-                let permit = origin.permit().await?;
-                let status = self.ask_status(origin).await;
-                drop(permit);
-                status
-            })
-            .await
+        let mut turn = match self.status.after_now().await {
+            Found::Answer(status) => return status,
+            Found::Turn(turn) => turn,
+        };
+        let status = match origin.permit().await {
+            Ok(_permit) => self.ask_status(origin).await,
+            Err(failure) => Err(failure),
+        };
+        turn.answer(status.clone());
+        status
     }
 
     /// Asks for the bytes of `range`, which lies within the file: the data node that has their block, where it is known
