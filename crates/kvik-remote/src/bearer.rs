@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use kvik_core::{Error, ErrorKind, Op, Result};
 
+use crate::endpoint::authorization;
 use crate::failure::Cause;
 use crate::latest::{Found, Latest};
 use crate::redact;
@@ -20,6 +21,7 @@ pub(crate) struct Bearer(Arc<Inner>);
 
 struct Inner {
     give: Box<dyn Fn() -> Result<String, AnyError> + Send + Sync>,
+    // One that a request can hold.
     last: ArcSwapOption<String>,
     asking: Latest<Result<Arc<String>>>,
 }
@@ -38,7 +40,7 @@ impl Bearer {
     /// The token that was given last, or the first one.
     ///
     /// # Errors
-    /// Those of the function.
+    /// Those of the function; `Misuse` if it gives what is no token.
     pub(crate) async fn token(&self) -> Result<Arc<String>> {
         match self.0.last.load_full() {
             Some(token) => Ok(token),
@@ -95,6 +97,8 @@ impl Bearer {
             Ok(given) => given.map_err(|cause| self.failed(cause))?,
             Err(cause) => return Err(panicked(cause)),
         };
+        // Kept, it would be what all requests from now on fail with.
+        authorization::bearer(&token)?;
         Ok(Arc::new(token))
     }
 
@@ -213,6 +217,7 @@ mod tests {
         for (give, says) in [
             (panics, "has panicked"),
             (|| Err("the vault is locked".into()), "the vault is locked"),
+            (|| Ok("two words".to_owned()), "no token has"),
         ] {
             let (calls, (let_go, held)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel::<()>());
             let (counted, held) = (Arc::clone(&calls), Mutex::new(held));
