@@ -108,8 +108,20 @@ impl Bearer {
         let said = redact::foreign(&cause.to_string(), &secrets, LONGEST);
         let why = format!("the function that gives bearer tokens failed: {said}");
         let error = Error::new(known.unwrap_or(ErrorKind::PermissionDenied), Op::Open, why);
-        error.because(Cause(Arc::from(cause)))
+        match shows(&*cause, &secrets) {
+            true => error,
+            false => error.because(Cause(Arc::from(cause))),
+        }
     }
+}
+
+/// Whether the text of an error, or that of what caused it, has any of `secrets`.
+fn shows(error: &(dyn StdError + 'static), secrets: &[String]) -> bool {
+    let mut all = std::iter::successors(Some(error), |error| (*error).source());
+    all.any(|error| {
+        let texts = format!("{error} {error:?}");
+        redact::hide(&texts, secrets) != texts
+    })
 }
 
 fn panicked(cause: tokio::task::JoinError) -> Error {
@@ -275,5 +287,35 @@ mod tests {
         });
         assert_eq!(*token, "token-0");
         assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn an_error_that_shows_the_last_token_is_told_without_it_and_without_its_causes() {
+        let calls = AtomicUsize::new(0);
+        let bearer = Bearer::new(move || match calls.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok("hunter22".to_owned()),
+            1 => Err("hunter22 cannot be renewed".into()),
+            _ => {
+                let cause = std::io::Error::other("hunter22 is too old");
+                let error = Error::new(ErrorKind::TimedOut, Op::Open, "too slow");
+                Err(error.because(cause).into())
+            }
+        });
+        let errors = now(async move {
+            let first = bearer.token().await.unwrap();
+            [bearer.after(&first).await, bearer.after(&first).await]
+        });
+        let [renewed, slow] = errors.map(Result::unwrap_err);
+        assert!(
+            renewed
+                .to_string()
+                .contains("failed: *** cannot be renewed")
+        );
+        assert_eq!(slow.kind(), ErrorKind::TimedOut);
+        for error in [renewed, slow] {
+            assert!(StdError::source(&error).is_none(), "{error}");
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("hunter22"), "{shown}");
+        }
     }
 }
