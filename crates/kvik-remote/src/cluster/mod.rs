@@ -102,7 +102,6 @@ impl Cluster {
             // The data node may be at the same address, and have no room while this is under way.
             drop(reply);
             names::HTTP_REDIRECTS.increment();
-            let to = self.names.translate(to)?;
             match self.read(origin, &first, to.clone(), range, len).await {
                 Ok((reply, answer, place)) => {
                     self.places.remember(range, place);
@@ -218,7 +217,8 @@ impl Cluster {
         Ok(request)
     }
 
-    /// The bytes as they come from `place`, and where they really came from.
+    /// The bytes as they come from `place`, and where they really came from; both as the cluster calls them, since that is
+    /// what its name nodes know.
     async fn read(
         &self,
         origin: &Origin,
@@ -229,11 +229,12 @@ impl Cluster {
     ) -> Result<(Reply, Answer, Url), Refused> {
         let (mut at, mut hops) = (place, 0);
         loop {
-            let sent = origin.send(origin.shared()?, first.to(&at)).await;
-            let mut reply = sent.map_err(|failure| Refused::silently(elsewhere(failure, &at)))?;
+            let here = self.names.translate(at.clone())?;
+            let sent = origin.send(origin.shared()?, first.to(&here)).await;
+            let mut reply = sent.map_err(|failure| elsewhere(failure, &at, &here))?;
             if let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
                 next_hop(&mut hops)?;
-                at = self.names.translate(to)?;
+                at = to;
                 continue;
             }
             if reply.status.as_u16() >= 400 {
@@ -320,12 +321,16 @@ async fn collect(origin: &Origin, body: &mut dyn Body) -> Result<Vec<u8>, Failur
     Ok(bytes)
 }
 
-/// A failure to reach a data node says which one it was, and what may be done where its name means nothing here.
-fn elsewhere(mut failure: Failure, at: &Url) -> Failure {
+/// A failure to reach a data node says which one it was, and where it was looked for: its name may mean nothing here.
+fn elsewhere(mut failure: Failure, named: &Url, here: &Url) -> Failure {
     if failure.kind == ErrorKind::Unreachable || failure.kind == ErrorKind::TimedOut {
-        let (host, port) = places::address(at);
+        let (named, here) = (places::name(named), places::name(here));
+        let clause = match named == here {
+            true => "can say where that is".to_owned(),
+            false => format!("says that it is at {here}"),
+        };
         failure.why = format!(
-            "{}; the name node names the data node {host}:{port}, and `RemoteOptions::data_node` can say where that is",
+            "{}; the name node names the data node {named}, and `RemoteOptions::data_node` {clause}",
             failure.why
         );
     }

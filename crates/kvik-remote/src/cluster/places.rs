@@ -114,7 +114,8 @@ pub(super) fn address(url: &Url) -> (String, u16) {
     (host, url.port_or_known_default().unwrap_or_default())
 }
 
-fn name(url: &Url) -> String {
+/// As name nodes are told it.
+pub(super) fn name(url: &Url) -> String {
     let (host, port) = address(url);
     format!("{host}:{port}")
 }

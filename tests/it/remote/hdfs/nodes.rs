@@ -106,6 +106,20 @@ fn data_nodes_are_found_where_the_caller_says_that_they_are() {
         text.contains("the data node dn1.invalid:9864, and `RemoteOptions::data_node` can say"),
         "{text}"
     );
+    let nowhere = quick()
+        .max_attempts(1)
+        .data_node("dn0.invalid", "127.0.0.1:1")
+        .data_node("dn1.invalid", "127.0.0.1:2");
+    let error = nowhere
+        .open(&url)
+        .unwrap()
+        .read_at(&mut [0; 10], 0)
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("the data node dn1.invalid:9864, and `RemoteOptions::data_node` says that it is at 127.0.0.1:2"),
+        "{text}"
+    );
     let options = quick()
         .data_node("dn0.invalid", &cluster.data_node(0))
         .data_node("DN1.invalid:9864", &cluster.data_node(1))
@@ -118,6 +132,40 @@ fn data_nodes_are_found_where_the_caller_says_that_they_are() {
         .open(&url)
         .unwrap_err();
     assert_eq!(wrong.kind(), ErrorKind::Misuse, "{wrong}");
+}
+
+/// The name node knows a data node by the name that it has in the cluster.
+#[test]
+fn a_data_node_that_is_elsewhere_and_died_is_named_as_the_cluster_calls_it() {
+    let cluster = cluster(Setup {
+        names: ["dn0.invalid:9864", "dn1.invalid:9864"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Setup::default()
+    });
+    let options = quick()
+        .max_attempts(1)
+        .data_node("dn0.invalid", &cluster.data_node(0))
+        .data_node("dn1.invalid", &cluster.data_node(1));
+    let (known, unknown) = (
+        options.open(&cluster.url("/file")),
+        options.open(&cluster.url("/file")),
+    );
+    let (known, unknown) = (known.unwrap(), unknown.unwrap());
+    reads(&known, 0, 10);
+    cluster.kill(0);
+    // By the one it was read from already.
+    reads(&known, 20, 10);
+    reads(&unknown, 30, 10);
+    assert_eq!(offsets(&cluster.asked(Node::Data(1))), [(20, 10), (30, 10)]);
+    let asked = cluster.asked(Node::Name(0));
+    let mut excluded = asked
+        .iter()
+        .filter_map(|asked| Query::of(asked).value("excludedatanodes"));
+    assert!(excluded.all(|names| names == "dn0.invalid:9864,dn0.invalid"));
+    // From then on it is asked directly.
+    reads(&known, 40, 10);
+    assert_eq!(cluster.asked(Node::Data(1)).len(), 3);
 }
 
 /// A gateway that sends readers on to itself. More of them come at once than it is asked by at a time.
