@@ -82,6 +82,8 @@ pub(crate) struct Shared {
 pub(crate) struct Answered {
     pub(crate) answer: Answer,
     pub(crate) validator: Validator,
+    /// Who sends the body, as its cluster calls it; for a file of HDFS only.
+    pub(crate) data_node: Option<Url>,
     body: Box<dyn Body>,
     idle: Duration,
     // As long as bytes may come, the request is under way.
@@ -156,7 +158,7 @@ impl Origin {
         let permit = self.permit().await?;
         if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
             let asked = cluster.ask(self, range, len).await;
-            let (reply, answer) = asked.map_err(|failure| {
+            let (reply, answer, data_node) = asked.map_err(|failure| {
                 // A name node names hosts, too.
                 let why = redact::hide(&failure.why, &self.secrets_of_caller());
                 failure.saying(why)
@@ -165,6 +167,7 @@ impl Origin {
             return Ok(Answered {
                 answer,
                 validator: Validator::of(&reply.headers),
+                data_node,
                 body: reply.body,
                 idle: self.limits.idle,
                 _permit: permit,
@@ -190,6 +193,7 @@ impl Origin {
         Ok(Answered {
             answer,
             validator,
+            data_node: None,
             body,
             idle: self.limits.idle,
             _permit: permit,

@@ -65,19 +65,20 @@ impl Cluster {
     }
 
     /// Asks for the bytes of `range`, which lies within the file: the data node that has their block, where it is known
-    /// and answers, else the one that the name node names.
+    /// and answers, else the one that the name node names. Returned with the answer is the data node that gave it, unless a
+    /// gateway did.
     pub(crate) async fn ask(
         &self,
         origin: &Origin,
         range: &Range<u64>,
         len: u64,
-    ) -> Result<(Reply, Answer), Failure> {
+    ) -> Result<(Reply, Answer, Option<Url>), Failure> {
         let ask = Ask::Range(range.clone());
         if let Some(place) = self.places.of(range) {
             // A data node is asked without the token, which is the name node's.
             let first = self.request(self.active.load(Ordering::Relaxed), &ask, None)?;
             match self.read(origin, &first, place.clone(), range, len).await {
-                Ok((reply, answer, _)) => return Ok((reply, answer)),
+                Ok((reply, answer, place)) => return Ok((reply, answer, Some(place))),
                 // Whatever it was, the name node knows better than what it said a while ago.
                 Err(refused) => self.give_up(&place, range, &refused),
             }
@@ -97,15 +98,15 @@ impl Cluster {
             let Some(to) = redirect::target(reply.status, &reply.headers, &at)? else {
                 // A gateway, which sends the bytes itself.
                 let answer = judge::bytes(&reply, range, len)?;
-                return Ok((reply, answer));
+                return Ok((reply, answer, None));
             };
             // The data node may be at the same address, and have no room while this is under way.
             drop(reply);
             names::HTTP_REDIRECTS.increment();
             match self.read(origin, &first, to.clone(), range, len).await {
                 Ok((reply, answer, place)) => {
-                    self.places.remember(range, place);
-                    return Ok((reply, answer));
+                    self.places.remember(range, place.clone());
+                    return Ok((reply, answer, Some(place)));
                 }
                 Err(refused) => {
                     let was_avoided = self.places.avoids(&to);
@@ -121,13 +122,10 @@ impl Cluster {
         Err(failed.map_or_else(nobody, |refused| refused.failure))
     }
 
-    /// Bytes from `offset` on came wrong, or not to their end: the next request for them is to go elsewhere.
-    pub(crate) fn stumbled(&self, offset: u64) {
-        let range = offset..offset + 1;
-        if let Some(place) = self.places.of(&range) {
-            self.places.forget(&range);
-            self.places.avoid(&place);
-        }
+    /// Bytes from `offset` on came wrong from `place`, or not to their end: the next request for them is to go elsewhere.
+    pub(crate) fn stumbled(&self, offset: u64, place: &Url) {
+        self.places.forget(&(offset..offset + 1), place);
+        self.places.avoid(place);
     }
 
     async fn ask_status(&self, origin: &Origin) -> Result<FileStatus, Failure> {
@@ -247,7 +245,7 @@ impl Cluster {
 
     /// `place` failed: it is not gone to directly any more, and not named to us again where the fault is its own.
     fn give_up(&self, place: &Url, range: &Range<u64>, refused: &Refused) {
-        self.places.forget(range);
+        self.places.forget(range, place);
         // Who may not read, what is not there, and a name node on standby are the same wherever one asks.
         if refused.is_unreachable() || refused.status >= 500 || refused.is_about_reading() {
             self.places.avoid(place);

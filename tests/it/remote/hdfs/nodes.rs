@@ -1,12 +1,13 @@
 //! Which nodes are asked. Elsewhere each piece asks the name node anew, and a data node that has died ends the read.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
-use kvik::stats::names::HTTP_RETRIES;
+use kvik::stats::names::{BYTES_BY_WEBHDFS, HTTP_RETRIES};
 use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, ReadOptions};
 use kvik_tests::gpu::{self, Memory};
-use kvik_tests::hdfs::{Cluster, Node, Query, Setup};
-use kvik_tests::hostile::Reply;
+use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
+use kvik_tests::hostile::{Reply, Script, Step};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
 use kvik_tests::tls::Authority;
@@ -88,6 +89,47 @@ fn a_data_node_that_ends_early_is_left_at_the_byte_that_was_reached() {
     assert_eq!(HTTP_RETRIES.get() - before, 1);
     assert_eq!(offsets(&cluster.asked(Node::Data(0))), [(0, 50_000)]);
     assert_eq!(offsets(&cluster.asked(Node::Data(1))), [(1000, 49_000)]);
+}
+
+/// By the time that its answer ends early another data node has been found for the block.
+#[test]
+fn a_data_node_that_ends_early_is_blamed_and_not_the_one_that_came_after_it() {
+    let barrier = Arc::new(Barrier::new(2));
+    let end = Arc::clone(&barrier);
+    let setup = Setup::default().changed(move |node, asked, right| match (node, asked.number) {
+        (Node::Data(0), 0) => {
+            let first = [right.head(), pattern(1, 0, 1000)].concat();
+            Script(vec![
+                Step::Send(first),
+                Step::Meet(Arc::clone(&end)),
+                Step::Close,
+            ])
+        }
+        (Node::Data(0), _) => exception(500, "RuntimeException", "no more room").script(),
+        _ => right.script(),
+    });
+    let cluster = cluster(setup);
+    let file = opened(&cluster);
+    let before = BYTES_BY_WEBHDFS.get();
+    let pending = file.submit_read(vec![0; 10_000], 0);
+    while BYTES_BY_WEBHDFS.get() < before + 1000 {
+        thread::yield_now();
+    }
+    reads(&file, 20_000, 10);
+    barrier.wait();
+    let (outcome, bytes) = pending.finish();
+    assert_eq!(outcome.unwrap(), 10_000);
+    assert_same(&bytes, &pattern(1, 0, 10_000));
+    assert_eq!(
+        offsets(&cluster.asked(Node::Data(0))),
+        [(0, 10_000), (20_000, 10)]
+    );
+    // The rest is asked for directly where the block was found meanwhile.
+    assert_eq!(
+        offsets(&cluster.asked(Node::Data(1))),
+        [(20_000, 10), (1000, 9000)]
+    );
+    assert_eq!(cluster.count("OPEN"), 2);
 }
 
 #[test]
