@@ -75,8 +75,9 @@ impl Cluster {
     ) -> Result<(Reply, Answer, Option<Url>), Failure> {
         let ask = Ask::Range(range.clone());
         if let Some(place) = self.places.of(range) {
-            // A data node is asked without the token, which is the name node's.
-            let first = self.request(self.active.load(Ordering::Relaxed), &ask, None)?;
+            let token = origin.token(None).await?;
+            let active = self.active.load(Ordering::Relaxed);
+            let first = self.request(active, &ask, token.as_deref())?;
             match self.read(origin, &first, place.clone(), range, len).await {
                 Ok((reply, answer, place)) => return Ok((reply, answer, Some(place))),
                 // Whatever it was, the name node knows better than what it said a while ago.

@@ -6,7 +6,7 @@ use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
 use kvik_tests::hostile::Reply;
 use kvik_tests::pattern::{assert_same, pattern};
 
-use super::{LEN, cluster, quick};
+use super::{LEN, cluster, offsets, quick, reads};
 use crate::child;
 
 fn texts(error: &Error) -> String {
@@ -300,6 +300,36 @@ fn what_the_caller_sends_along_goes_to_name_nodes_only() {
         let (with, all) = has(node);
         assert!(with == 0 && all > 0, "{with} of {all}");
     }
+}
+
+/// A gateway that sends readers on to itself wants to know who asks, there too.
+#[test]
+fn a_gateway_that_points_to_itself_is_given_the_token_of_a_function_by_the_first_request() {
+    let object = pattern(1, 0, LEN);
+    let setup = Setup::default().changed(move |_, asked, right| {
+        let query = Query::of(asked);
+        let (offset, length) = (query.number("offset"), query.number("length"));
+        if asked.header("authorization") != Some("Bearer a-token") {
+            return Reply::status(401).script();
+        }
+        match (offset, length, query.value("data")) {
+            (Some(offset), Some(length), Some(_)) => {
+                let bytes = &object[offset as usize..(offset + length) as usize];
+                Reply::with(200, bytes).script()
+            }
+            (Some(_), ..) => Reply::redirect(307, &format!("{}&data=true", asked.path)).script(),
+            _ => right.script(),
+        }
+    });
+    let cluster = cluster(setup);
+    let options = quick().bearer_from(|| Ok::<_, String>("a-token".to_owned()));
+    let file = options.open(&cluster.url("/file")).unwrap();
+    for offset in [10, 20, 30] {
+        reads(&file, offset, 10);
+    }
+    // The first one is sent on, the others go where it led.
+    let asked = offsets(&cluster.asked(Node::Name(0)));
+    assert_eq!(asked, [(10, 10), (10, 10), (20, 10), (30, 10)]);
 }
 
 #[test]
