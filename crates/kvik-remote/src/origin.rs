@@ -397,13 +397,13 @@ impl Origin {
     }
 
     /// What of them the caller gave.
-    pub(crate) fn secrets_of_caller(&self) -> Vec<String> {
+    fn secrets_of_caller(&self) -> Vec<String> {
         let tokens = self.bearer.iter().flat_map(Bearer::secrets);
         self.secrets.iter().cloned().chain(tokens).collect()
     }
 
     /// What no text may show, even where the server says it that answered to `request` at `url`.
-    fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
+    pub(crate) fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
         let mut secrets = self.secrets_of_caller();
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());

@@ -21,7 +21,6 @@ use crate::endpoint::{Ask, Endpoint, FileStatus, Moment, WebHdfsEndpoint};
 use crate::failure::{Again, Failure};
 use crate::latest::{Found, Latest};
 use crate::origin::{Origin, outgoing};
-use crate::redact;
 use crate::redirect;
 use crate::reply::Answer;
 use crate::transport::{Body, Reply, Request};
@@ -140,7 +139,7 @@ impl Cluster {
             at = to;
         }
         if reply.status.as_u16() >= 400 {
-            return Err(refusal(origin, &mut reply, &at).await.failure);
+            return Err(refusal(origin, &first, &mut reply, &at).await.failure);
         }
         let body = collect(origin, &mut *reply.body).await?;
         let status = judge::status(&body)?;
@@ -178,7 +177,7 @@ impl Cluster {
                     self.active.store(number, Ordering::Relaxed);
                     return Ok((request, reply, url));
                 }
-                Ok(mut reply) => refusal(origin, &mut reply, &url).await,
+                Ok(mut reply) => refusal(origin, &request, &mut reply, &url).await,
                 Err(failure) => Refused::silently(failure),
             };
             let is_next_asked = refused.cause.is_standby() || refused.is_unreachable();
@@ -237,7 +236,7 @@ impl Cluster {
                 continue;
             }
             if reply.status.as_u16() >= 400 {
-                return Err(refusal(origin, &mut reply, &at).await);
+                return Err(refusal(origin, first, &mut reply, &at).await);
             }
             let answer = judge::bytes(&reply, range, len)?;
             return Ok((reply, answer, at));
@@ -290,11 +289,9 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What the refusal of a node means.
-async fn refusal(origin: &Origin, reply: &mut Reply, at: &Url) -> Refused {
-    let mut secrets = origin.secrets_of_caller();
-    // The name node gives a token of its own to the data node.
-    secrets.extend(redact::secrets_of_query(at.query().unwrap_or_default()));
+/// What the refusal of `request` by the node at `at` means.
+async fn refusal(origin: &Origin, request: &Request, reply: &mut Reply, at: &Url) -> Refused {
+    let secrets = origin.secrets(request, at);
     let body = origin.reason(reply).await;
     let cause = Cause::of_webhdfs(&body, &secrets).or_headers(&reply.headers, &secrets);
     let mut failure = origin.refusal(reply, &cause);

@@ -1,5 +1,8 @@
 //! Who may read from a cluster of HDFS, by which name node, and what refusals say.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
 use kvik::stats::names::HTTP_RETRIES;
 use kvik::{ByteSize, Config, Error, ErrorKind, Layer, Location, ReadAtExt};
 use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
@@ -226,6 +229,40 @@ fn no_text_shows_a_token_that_a_node_says() {
             assert!(!text.contains(secret), "{secret} is in: {text}");
         }
     }
+}
+
+/// Another handle has made the function give the next token by the time that the first one is refused.
+#[test]
+fn no_text_shows_the_token_of_a_function_that_a_node_says_after_it_was_renewed() {
+    let barrier = Arc::new(Barrier::new(2));
+    let held = Arc::clone(&barrier);
+    let setup = Setup::default().changed(move |_, asked, right| {
+        let sent = asked.header("authorization").unwrap_or_default();
+        if asked.path.contains("/held") {
+            held.wait();
+            held.wait();
+            return exception(403, "InvalidToken", &format!("not {sent}")).script();
+        }
+        match sent {
+            "Bearer token-1" => Reply::status(401).script(),
+            _ => right.script(),
+        }
+    });
+    let cluster = cluster(setup);
+    let calls = AtomicUsize::new(0);
+    let options = quick().bearer_from(move || {
+        let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok::<_, String>(format!("token-{call}"))
+    });
+    let opening = options.submit_open(&cluster.url("/held"));
+    barrier.wait();
+    options.open(&cluster.url("/file")).unwrap();
+    barrier.wait();
+    let error = opening.wait().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let text = texts(&error);
+    assert!(text.contains("InvalidToken: not ***"), "{text}");
+    assert!(!text.contains("token-1"), "{text}");
 }
 
 #[test]
