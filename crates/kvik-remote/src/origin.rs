@@ -267,10 +267,8 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
-            if self.server.get().is_none() {
-                let secrets = self.secrets(&first, &url);
-                self.server.meet(&reply.headers, &secrets);
-            }
+            self.server
+                .meet(&reply.headers, || self.secrets(&first, &url));
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)

@@ -97,6 +97,7 @@ impl Cluster {
             };
             let Some(to) = redirect::target(reply.status, &reply.headers, &at)? else {
                 // A gateway, which sends the bytes itself.
+                meet(origin, &first, &reply, &at);
                 let answer = judge::bytes(&reply, range, len)?;
                 return Ok((reply, answer, None));
             };
@@ -141,6 +142,7 @@ impl Cluster {
         if reply.status.as_u16() >= 400 {
             return Err(refusal(origin, &first, &mut reply, &at).await.failure);
         }
+        meet(origin, &first, &reply, &at);
         let body = collect(origin, &mut *reply.body).await?;
         let status = judge::status(&body)?;
         self.places.learn(status.block_size);
@@ -238,6 +240,7 @@ impl Cluster {
             if reply.status.as_u16() >= 400 {
                 return Err(refusal(origin, first, &mut reply, &at).await);
             }
+            meet(origin, first, &reply, &at);
             let answer = judge::bytes(&reply, range, len)?;
             return Ok((reply, answer, at));
         }
@@ -303,6 +306,13 @@ async fn refusal(origin: &Origin, request: &Request, reply: &mut Reply, at: &Url
         status: reply.status.as_u16(),
         cause,
     }
+}
+
+/// Hears how the node at `at` calls itself, which answered to `request`.
+fn meet(origin: &Origin, request: &Request, reply: &Reply, at: &Url) {
+    origin
+        .server
+        .meet(&reply.headers, || origin.secrets(request, at));
 }
 
 /// All of a body that is not long.
