@@ -7,7 +7,8 @@ use std::fs::{self, File};
 use std::os::fd::AsFd;
 
 use kvik::{
-    Advice, ByteSize, Config, ErrorKind, Layer, MmapHandle, ReadAtExt, ReadOptions, ReadPiece,
+    Advice, ByteSize, Config, ErrorKind, Layer, MmapHandle, ReadAt, ReadAtExt, ReadOptions,
+    ReadPiece,
 };
 use kvik_tests::conformance::{Maps, exam};
 use kvik_tests::need;
@@ -192,4 +193,44 @@ fn one_piece_of_a_list_that_is_not_in_the_map_refuses_the_list() {
     );
     assert_all(&a, UNTOUCHED);
     assert_all(&b, UNTOUCHED);
+}
+
+#[test]
+fn a_map_of_a_piece_is_read_by_whoever_reads_anything_as_an_object_that_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "source", 1, 900_000);
+    let map = MmapHandle::options().len(600_000).open(&path).unwrap();
+    let object: &dyn ReadAt = &map;
+    assert_eq!(object.len().unwrap(), 600_000);
+    assert_same(
+        &object.read_to_end(1000).unwrap(),
+        &pattern(1, 1000, 599_000),
+    );
+    let mut target = vec![UNTOUCHED; 400_000];
+    assert_eq!(
+        object.read_at((&mut target[..]).into(), 500_000).unwrap(),
+        100_000
+    );
+    assert_same(&target[..100_000], &pattern(1, 500_000, 100_000));
+    assert_all(&target[100_000..], UNTOUCHED);
+    let (mut a, mut b) = ([UNTOUCHED; 10], [UNTOUCHED; 10]);
+    let mut pieces = [
+        ReadPiece::new(599_995, &mut a[..]),
+        ReadPiece::new(700_000, &mut b[..]),
+    ];
+    assert_eq!(object.read_ranges(&mut pieces).unwrap(), [5, 0]);
+    assert_same(&a[..5], &pattern(1, 599_995, 5));
+    assert_all(&b, UNTOUCHED);
+    // Who asks the handle itself is told that the file has more.
+    let error = map.read_exact_at(&mut target, 500_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn a_fifo_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let error = MmapHandle::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSeekable);
 }
