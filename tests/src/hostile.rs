@@ -23,7 +23,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub enum Step {
     Repeat(Vec<u8>),
     /// Does nothing for a while.
     Wait(Duration),
+    /// Does nothing until the test comes to this barrier, too.
+    Meet(Arc<Barrier>),
     /// Does nothing until the client goes away.
     Silence,
     /// Ends the connection.
@@ -236,6 +238,9 @@ impl Shared {
                         self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     },
                     Step::Wait(time) => thread::sleep(time),
+                    Step::Meet(barrier) => {
+                        barrier.wait();
+                    }
                     Step::Silence => return self.wait_until_gone(&watched),
                     Step::Close => return Ok(()),
                     Step::Reset => {

@@ -1,12 +1,13 @@
 //! Why a request did not bring what it was to bring, and whether making it again makes sense.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvik_core::{Error, ErrorKind, Op};
 
 /// What stopped one request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
     /// A clause without a secret: it becomes a part of the text of an error.
@@ -75,7 +76,7 @@ impl Failure {
         mut self,
         cause: impl std::error::Error + Send + Sync + 'static,
     ) -> Failure {
-        self.cause = Some(Cause(Box::new(cause)));
+        self.cause = Some(Cause(Arc::new(cause)));
         self
     }
 
@@ -113,7 +114,8 @@ pub(crate) fn clause_of(error: &Error) -> String {
 }
 
 /// An error of whatever type.
-pub(crate) struct Cause(pub(crate) Box<dyn std::error::Error + Send + Sync>);
+#[derive(Clone)]
+pub(crate) struct Cause(pub(crate) Arc<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,8 +22,8 @@ pub(crate) struct Found {
     pub(crate) head: Bytes,
 }
 
-/// Asks for the first bytes, or a name node for the status of the file. Where the server sends the whole object instead, it is kept if it has no more than `whole`
-/// bytes.
+/// Asks for the first bytes, or a name node for the status of the file. Where the server sends the whole object instead, it is
+/// kept if it has no more than `whole` bytes.
 ///
 /// # Errors
 /// `RangeUnsupported` if it has more; else what the last request met.

@@ -87,6 +87,8 @@ pub(crate) struct Shared {
 pub(crate) struct Answered {
     pub(crate) answer: Answer,
     pub(crate) validator: Validator,
+    /// Who sends the body, as its cluster calls it; for a file of HDFS only.
+    pub(crate) data_node: Option<Url>,
     body: Box<dyn Body>,
     idle: Duration,
     // As long as bytes may come, the request is under way.
@@ -166,7 +168,7 @@ impl Origin {
         let permit = self.permit().await?;
         if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
             let asked = cluster.ask(self, range, len).await;
-            let (reply, answer) = asked.map_err(|failure| {
+            let (reply, answer, data_node) = asked.map_err(|failure| {
                 // A name node names hosts, too.
                 let why = redact::hide(&failure.why, &self.secrets_of_caller());
                 failure.saying(why)
@@ -175,6 +177,7 @@ impl Origin {
             return Ok(Answered {
                 answer,
                 validator: Validator::of(&reply.headers),
+                data_node,
                 body: reply.body,
                 idle: self.limits.idle,
                 _permit: permit,
@@ -200,6 +203,7 @@ impl Origin {
         Ok(Answered {
             answer,
             validator,
+            data_node: None,
             body,
             idle: self.limits.idle,
             _permit: permit,
@@ -273,10 +277,8 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
-            if self.server.get().is_none() {
-                let secrets = self.secrets(&first, &url);
-                self.server.meet(&reply.headers, &secrets);
-            }
+            self.server
+                .meet(&reply.headers, || self.secrets(&first, &url));
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)
@@ -410,13 +412,13 @@ impl Origin {
     }
 
     /// What of them the caller gave.
-    pub(crate) fn secrets_of_caller(&self) -> Vec<String> {
+    fn secrets_of_caller(&self) -> Vec<String> {
         let tokens = self.bearer.iter().flat_map(Bearer::secrets);
         self.secrets.iter().cloned().chain(tokens).collect()
     }
 
     /// What no text may show, even where the server says it that answered to `request` at `url`.
-    fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
+    pub(crate) fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
         let mut secrets = self.secrets_of_caller();
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());

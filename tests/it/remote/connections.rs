@@ -5,22 +5,18 @@ use std::collections::HashSet;
 use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use kvik::stats::names::{
     BYTES_BY_HTTP, BYTES_BY_S3, HTTP_CLOSED_CONNECTIONS, HTTP_CONNECTIONS, HTTP_DNS,
     HTTP_DNS_LOOKUPS, HTTP_RETRIES, HTTP_TCP, HTTP_TLS,
 };
-use kvik::{Anonymous, ByteSize, ErrorKind, ReadAtExt, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{Anonymous, ByteSize, ErrorKind, ReadAtExt, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 use kvik_tests::tls::{Authority, Certificate, url};
 
 const LEN: usize = 300_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 /// KvikIO opens all of them at once.
 #[test]

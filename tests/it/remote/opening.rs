@@ -6,13 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kvik::stats::names::{REMOTE_SIZE_PROBES, REMOTE_SIZE_PROBING};
-use kvik::{ByteSize, Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, Config, ErrorKind, Layer, ReadAtExt, RemoteHandle};
 use kvik_tests::hostile::{Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
+use kvik_tests::remote::quick;
 
 #[test]
 fn one_request_tells_the_size_and_its_bytes_are_kept() {

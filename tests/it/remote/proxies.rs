@@ -1,21 +1,16 @@
 //! Proxies: who is asked by which, and what they refuse. Once a proxy for one host was asked for all, or what a proxy said was
 //! taken for the server's answer.
 
-use std::time::Duration;
-
 use kvik::config::ProxyUrl;
-use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::{nobody, quick};
 use kvik_tests::tls::{Authority, Certificate};
 
 use crate::child;
 
 const LEN: usize = 100_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn object(asked: &Asked) -> Script {
     Reply::of(&pattern(1, 0, LEN), asked).script()
@@ -137,9 +132,7 @@ fn what_a_proxy_refuses_is_told_as_its_refusal_and_without_its_password() {
     let refusing = |status| Server::start(move |_| Reply::status(status).script());
     let (strict, broken) = (refusing(407), refusing(502));
     let silent = Server::start(|_| Script(vec![Step::Close]));
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://me:p%40ss@{}", gone.local_addr().unwrap());
-    drop(gone);
+    let nobody = format!("http://me:p%40ss@{}", nobody());
     let password = "asks for a name and a password";
     for (proxy, url, kind, says) in [
         (

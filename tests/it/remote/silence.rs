@@ -4,15 +4,12 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use kvik::stats::names::HTTP_REQUESTS;
-use kvik::{ByteSize, ErrorKind, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 300_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn silent() -> Server {
     Server::start(|_| Script(vec![Step::Silence]))

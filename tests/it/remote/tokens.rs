@@ -5,9 +5,10 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 200_000;
 
@@ -20,10 +21,6 @@ fn numbered() -> (RemoteOptions, Arc<AtomicUsize>) {
         Ok::<_, String>(format!("token-{call}"))
     });
     (options, calls)
-}
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 /// Once they took all threads that look up names, and waited for a name.

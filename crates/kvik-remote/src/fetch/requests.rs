@@ -9,7 +9,7 @@ use kvik_stats::names;
 
 use crate::failure::Failure;
 use crate::object::Object;
-use crate::origin::Origin;
+use crate::origin::{Answered, Origin};
 use crate::reply::Answer;
 use crate::retry::{self, Failures};
 
@@ -35,7 +35,6 @@ pub(crate) async fn bring(
         let Err(failure) = attempt(object, &mut at, range.end, sink).await else {
             continue;
         };
-        object.stumbled(before);
         failures.note(at - before);
         again(&object.origin, failure, failures.in_a_row)
             .await
@@ -79,6 +78,25 @@ async fn attempt(
 ) -> Result<(), Failure> {
     let start = *at;
     let mut answered = object.ask(&(start..end)).await?;
+    let data_node = answered.data_node.take();
+    let outcome = take(answered, at, end, sink).await;
+    if let (Err(failure), Some(data_node)) = (&outcome, &data_node)
+        // That nobody wants more is no fault of who sends it.
+        && failure.kind != ErrorKind::Cancelled
+    {
+        object.stumbled(start, data_node);
+    }
+    outcome
+}
+
+/// The bytes of an answer to a request for all from `at` to `end`.
+async fn take(
+    mut answered: Answered,
+    at: &mut u64,
+    end: u64,
+    sink: &mut impl Sink,
+) -> Result<(), Failure> {
+    let start = *at;
     let promised = match &answered.answer {
         Answer::Part { range, .. } => range.end,
         // Only an answer to a question for all of it.

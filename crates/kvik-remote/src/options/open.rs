@@ -23,7 +23,6 @@ struct Prepared {
     manner: Manner,
     len: Option<u64>,
     whole_limit: u64,
-    place: Place,
 }
 
 impl RemoteOptions {
@@ -72,7 +71,7 @@ impl RemoteOptions {
         if prepared.asks_nothing() {
             return Ok(prepared.into_handle(None));
         }
-        let place = prepared.place.clone();
+        let place = prepared.origin.place.clone();
         let opened = drive(within(self.timeout, deadline, prepared.open()));
         opened.flatten().map_err(|error| error.at(&place))
     }
@@ -153,7 +152,6 @@ impl RemoteOptions {
             },
             len: self.len,
             whole_limit: self.whole_limit.map_or(WHOLE, |size| size.bytes()),
-            place,
         })
     }
 }

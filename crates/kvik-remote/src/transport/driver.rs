@@ -183,12 +183,9 @@ impl Drop for Idle {
 fn idle() -> MutexGuard<'static, Vec<Idle>> {
     // In a child the parent's lock may be held by a thread that is not there.
     static IDLE: PerProcess<Mutex<Vec<Idle>>> = PerProcess::new();
-    let made = IDLE.get_or_make(|| Ok::<_, std::convert::Infallible>(Mutex::default()));
-    let idle = match made {
-        Ok(idle) => idle,
-        Err(never) => match never {},
-    };
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
+    IDLE.get_or(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 // Servers keep connections that long at least.
