@@ -1,7 +1,6 @@
 //! The requests that are under way to one host, whoever makes them: no more than its [`Pace`] allows.
 
 use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvik_core::corridor::PerProcess;
@@ -37,10 +36,7 @@ impl Crowd {
     /// The one of the host of this URL.
     pub(crate) fn of(url: &Url) -> Arc<Crowd> {
         static CROWDS: PerProcess<Crowds> = PerProcess::new();
-        let crowds = match CROWDS.get_or_make(|| Ok::<_, Infallible>(Crowds::default())) {
-            Ok(crowds) => crowds,
-            Err(never) => match never {},
-        };
+        let crowds = CROWDS.get_or(Crowds::default);
         let mut crowds = crowds.lock().unwrap_or_else(PoisonError::into_inner);
         let host = &url[..Position::BeforePath];
         if let Some(crowd) = crowds.get(host) {

@@ -320,12 +320,7 @@ impl fmt::Debug for RemoteHandle {
 /// The pool of all remote handles. Workers that wait for a network are not to keep those of files waiting.
 fn shared_pool() -> ThreadPool {
     static POOL: PerProcess<ThreadPool> = PerProcess::new();
-    let made =
-        POOL.get_or_make(|| Ok::<_, std::convert::Infallible>(ThreadPool::new("kvik-remote")));
-    match made {
-        Ok(pool) => pool.clone(),
-        Err(never) => match never {},
-    }
+    POOL.get_or(|| ThreadPool::new("kvik-remote")).clone()
 }
 
 /// How many threads have how many requests under way each, so that all of them are as many as can be, and no more than

@@ -97,50 +97,39 @@ pub(crate) struct Answered {
 
 impl Origin {
     /// What requests of this process share.
-    ///
-    /// # Errors
-    /// No client can be set up.
-    pub(crate) fn shared(&self) -> Result<&Shared, Failure> {
+    pub(crate) fn shared(&self) -> &Shared {
         self.shared_over(|client| client)
     }
 
     /// The same, and where nothing was shared by now, over what `wrap` makes of the client.
-    ///
-    /// # Errors
-    /// No client can be set up.
     pub(crate) fn shared_over(
         &self,
         wrap: impl FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport>,
-    ) -> Result<&Shared, Failure> {
-        let made = self.shared.get_or_make(|| {
+    ) -> &Shared {
+        self.shared.get_or(|| {
             let most = match self.most_requests {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
             let width = Width::new();
-            Ok::<_, kvik_core::Error>(Shared {
-                transport: wrap(Client::shared(&self.client)?),
+            Shared {
+                transport: wrap(Client::shared(&self.client)),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
                 requests: AtomicUsize::new(width.requests()),
                 width: Mutex::new(width),
-            })
-        });
-        made.map_err(Failure::of)
+            }
+        })
     }
 
     /// How many requests a read has under way, where nobody has said it.
     pub(crate) fn requests(&self) -> usize {
-        // Without a client there will be none, and each will say why.
-        self.shared()
-            .map_or(1, |shared| shared.requests.load(Ordering::Relaxed))
+        self.shared().requests.load(Ordering::Relaxed)
     }
 
     /// Learns from what so many requests brought; returns how many there are to be from now on.
     pub(crate) fn learn(&self, requests: usize, bytes: u64, time: Duration) -> usize {
-        let Ok(shared) = self.shared() else {
-            return requests;
-        };
+        let shared = self.shared();
         let mut width = shared.width();
         width.note(requests, bytes, time);
         let requests = width.requests();
@@ -164,7 +153,7 @@ impl Origin {
         range: Option<&Range<u64>>,
         known: Known<'_>,
     ) -> Result<Answered, Failure> {
-        let shared = self.shared()?;
+        let shared = self.shared();
         let permit = self.permit().await?;
         if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
             let asked = cluster.ask(self, range, len).await;
@@ -359,7 +348,7 @@ impl Origin {
 
     /// Waits until another request may be under way.
     pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        let permits = Arc::clone(&self.shared()?.permits);
+        let permits = Arc::clone(&self.shared().permits);
         let permit = permits.acquire_owned().await;
         permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))
     }

@@ -136,7 +136,7 @@ impl Cluster {
         while let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
             next_hop(&mut hops)?;
             drop(reply);
-            reply = origin.send(origin.shared()?, first.to(&to)).await?;
+            reply = origin.send(origin.shared(), first.to(&to)).await?;
             at = to;
         }
         if reply.status.as_u16() >= 400 {
@@ -162,7 +162,7 @@ impl Cluster {
             let number = (active + turn) % count;
             let mut request = self.request(number, ask, token.as_deref())?;
             let url = request.url.clone();
-            let mut sent = origin.send(origin.shared()?, request.clone()).await;
+            let mut sent = origin.send(origin.shared(), request.clone()).await;
             let is_refused = sent
                 .as_ref()
                 .is_ok_and(|reply| reply.status.as_u16() == 401);
@@ -171,7 +171,7 @@ impl Cluster {
                 if token.as_ref() != Some(&last) {
                     drop(sent);
                     request = self.request(number, ask, token.as_deref())?;
-                    sent = origin.send(origin.shared()?, request.clone()).await;
+                    sent = origin.send(origin.shared(), request.clone()).await;
                 }
             }
             let refused = match sent {
@@ -230,7 +230,7 @@ impl Cluster {
         let (mut at, mut hops) = (place, 0);
         loop {
             let here = self.names.translate(at.clone())?;
-            let sent = origin.send(origin.shared()?, first.to(&here)).await;
+            let sent = origin.send(origin.shared(), first.to(&here)).await;
             let mut reply = sent.map_err(|failure| elsewhere(failure, &at, &here))?;
             if let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
                 next_hop(&mut hops)?;

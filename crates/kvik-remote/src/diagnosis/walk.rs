@@ -151,14 +151,10 @@ fn marked<T>(seen: Seen<T>, proxy: Option<&Between>) -> Seen<T> {
 
 async fn ask(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let log = Log::default();
-    let shared = way.origin.shared_over(|transport| {
+    way.origin.shared_over(|transport| {
         let log = log.clone();
         Arc::new(Watched { transport, log })
     });
-    if let Err(failure) = shared {
-        let step = Step::of_failure(Stage::Http, &failure, advice::of_kind(failure.kind));
-        return take(steps, Err(step));
-    }
     let asked = within(way, Stage::Http, async {
         Ok((http::examine(way, &log).await, ()))
     })

@@ -58,7 +58,7 @@ pub(crate) async fn again(origin: &Origin, failure: Failure, failures: u32) -> R
     let Some(wait) = origin.policy.wait(failure.again, failures, dice) else {
         return Err(failure);
     };
-    if !failure.is_unsent && !origin.shared()?.budget.take() {
+    if !failure.is_unsent && !origin.shared().budget.take() {
         return Err(retry::exhausted(failure));
     }
     names::HTTP_RETRIES.increment();

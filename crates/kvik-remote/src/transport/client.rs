@@ -42,17 +42,14 @@ pub(crate) struct Client {
 
 impl Client {
     /// The client of this process for these options.
-    ///
-    /// # Errors
-    /// `Internal` if the client cannot be set up.
-    pub(crate) fn shared(options: &ClientOptions) -> Result<Arc<Client>> {
+    pub(crate) fn shared(options: &ClientOptions) -> Arc<Client> {
         type Clients = Mutex<HashMap<ClientOptions, Arc<Client>>>;
         // In a child the parent's lock may be held by a thread that is not there.
         static CLIENTS: PerProcess<Clients> = PerProcess::new();
-        let clients = CLIENTS.get_or_make(|| Ok::<_, kvik_core::Error>(Clients::default()))?;
+        let clients = CLIENTS.get_or(Clients::default);
         let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(options) {
-            return Ok(Arc::clone(client));
+            return Arc::clone(client);
         }
         let client = Arc::new(Client {
             options: options.clone(),
@@ -62,7 +59,7 @@ impl Client {
             trusting: PerProcess::new(),
         });
         clients.insert(options.clone(), Arc::clone(&client));
-        Ok(client)
+        client
     }
 
     /// What connects to the host of this URL, or to its proxy: with TLS if either of them speaks it. Its connections belong to

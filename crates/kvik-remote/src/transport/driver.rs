@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
+use nix::errno::Errno;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A runtime that is driven by whoever has it, until it is dropped.
@@ -44,7 +45,7 @@ impl Driver {
     /// One for the calling thread.
     ///
     /// # Errors
-    /// `Misuse` on a thread that serves a runtime; `OutOfMemory` if the system has no descriptors left for one.
+    /// `Misuse` on a thread that serves a runtime; `TooManyOpenFiles` or `OutOfMemory` if the system gives none.
     pub(crate) fn lend() -> Result<Driver> {
         if !may_drive() {
             let why = "a thread of an asynchronous runtime cannot wait for the network";
@@ -143,8 +144,12 @@ impl Idle {
     fn new() -> Result<Idle> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|cause| {
+            let kind = match cause.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::EMFILE | Errno::ENFILE) => ErrorKind::TooManyOpenFiles,
+                _ => ErrorKind::OutOfMemory,
+            };
             let why = format!("no event loop for the network: {cause}");
-            Error::new(ErrorKind::OutOfMemory, Op::Start, why).because(cause)
+            Error::new(kind, Op::Start, why).because(cause)
         })?;
         Ok(Idle {
             runtime: Some(runtime),

@@ -41,13 +41,7 @@ impl Names {
     /// The one of this process: what one client has found out all know.
     pub(super) fn shared() -> Arc<Names> {
         static NAMES: PerProcess<Arc<Names>> = PerProcess::new();
-        let made = NAMES.get_or_make(|| {
-            Ok::<_, std::convert::Infallible>(Arc::new(Names::asking(Box::new(System::new()))))
-        });
-        match made {
-            Ok(names) => Arc::clone(names),
-            Err(never) => match never {},
-        }
+        Arc::clone(NAMES.get_or(|| Arc::new(Names::asking(Box::new(System::new())))))
     }
 
     fn asking(system: Box<dyn Lookup>) -> Names {

@@ -227,10 +227,12 @@ fn kept(failure: Failure, part: &Path, going_on: &str) -> Failure {
 }
 
 /// What may be over when the same command is given again. The bytes that came before were right.
-const PASSING: [ErrorKind; 5] = [
+const PASSING: [ErrorKind; 7] = [
     ErrorKind::Unreachable,
     ErrorKind::TimedOut,
     ErrorKind::Refused,
     ErrorKind::PermissionDenied,
     ErrorKind::BadReply,
+    ErrorKind::TooManyOpenFiles,
+    ErrorKind::OutOfMemory,
 ];
