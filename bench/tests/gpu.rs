@@ -40,10 +40,11 @@ fn left_in(dir: &Path) -> usize {
         .count()
 }
 
-const ALL: [&str; 12] = [
+const ALL: [&str; 13] = [
     "gpu-read-hot-2",
     "gpu-read-defaults",
     "gpu-read-tmpfs-2",
+    "gpu-read-map-2",
     "gpu-read-auto",
     "gpu-stream-read",
     "gpu-stream-queued",
