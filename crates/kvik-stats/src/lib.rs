@@ -47,20 +47,30 @@
 #![forbid(unsafe_code)]
 
 mod operation;
+mod task;
 
 mod counter;
 pub mod names;
 
 mod listener;
+mod span;
+
+mod gate;
+mod sharded;
+mod sync;
 
 mod busy;
+#[cfg(all(test, loom))]
+mod models;
 mod recorder;
 mod totals;
 
 pub use counter::Counter;
-pub use listener::{Listener, Listening, Span, begin, in_listener, listen};
+pub use listener::{InListener, Listener, Listening, Wanted, in_listener, listen, try_listen};
 pub use operation::{Backend, Direction, Memory, Operation, Outcome, Start};
 pub use recorder::Recorder;
+pub use span::{Span, begin};
+pub use task::{Task, TaskSpan, Tasks};
 pub use totals::{BackendTotals, Totals};
 
 /// The README's example, compiled with the documentation tests.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::busy::Busy;
-use crate::counter::Sharded;
 use crate::listener::{Listener, Listening, listen};
 use crate::operation::{Backend, Direction, Operation, Outcome};
+use crate::sharded::Sharded;
 use crate::totals::{BackendTotals, Totals};
 
 /// Sums up the logical operations of the whole process from [`start`](Recorder::start) until it is stopped or dropped.

@@ -68,7 +68,7 @@ impl Engine for Mapped {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut reader = self.reader();
-        Ok(posix::lane(&self.file, move |window, offset| {
+        Ok(posix::lane("mapped", &self.file, move |window, offset| {
             reader.fill(&self.file, window, offset)
         }))
     }

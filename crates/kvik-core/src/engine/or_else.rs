@@ -76,6 +76,10 @@ struct OrElseLane<'w> {
 }
 
 impl<'w> Lane<'w> for OrElseLane<'w> {
+    fn engine(&self) -> &'static str {
+        self.current().engine()
+    }
+
     fn room(&self) -> usize {
         // What is to be done again comes before what is new.
         match self.redone.is_empty() {

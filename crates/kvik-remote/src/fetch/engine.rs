@@ -72,7 +72,7 @@ impl Fetch {
 
 impl Engine for Fetch {
     fn backend(&self) -> Backend {
-        Backend::RemoteHttp
+        self.object.origin.backend()
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {

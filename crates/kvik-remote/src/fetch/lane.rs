@@ -119,6 +119,10 @@ impl<'w> FetchLane<'w> {
 }
 
 impl<'w> Lane<'w> for FetchLane<'w> {
+    fn engine(&self) -> &'static str {
+        self.engine.object.origin.engine()
+    }
+
     fn room(&self) -> usize {
         self.engine.room().saturating_sub(self.in_flight())
     }

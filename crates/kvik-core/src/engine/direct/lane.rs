@@ -46,6 +46,10 @@ impl<'w> DirectLane<'w> {
 }
 
 impl<'w> Lane<'w> for DirectLane<'w> {
+    fn engine(&self) -> &'static str {
+        "direct"
+    }
+
     fn room(&self) -> usize {
         match &self.ring {
             _ if !self.finished.is_empty() => 0,

@@ -1,0 +1,142 @@
+//! The span of an operation: what tells the listeners of its start and of its end.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::listener::{
+    Inside, List, Listener, Wanted, in_listener, is_anybody_listening, listeners,
+};
+use crate::names;
+use crate::operation::{Operation, Outcome, Start};
+use crate::task::Tasks;
+
+/// Reports that an operation starts. The returned span reports its end.
+///
+/// Call it once per call of the user, after the arguments were found good. While nobody listens it costs one relaxed load, and the
+/// span is empty.
+#[inline]
+pub fn begin(start: Start<'_>) -> Span {
+    if !is_anybody_listening() {
+        return Span { active: None };
+    }
+    begin_heard(start)
+}
+
+#[cold]
+fn begin_heard(start: Start<'_>) -> Span {
+    if in_listener() {
+        return Span { active: None };
+    }
+    let Some(list) = listeners() else {
+        return Span { active: None };
+    };
+    let operation = Operation {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        backend: start.backend,
+        direction: start.direction,
+        memory: start.memory,
+        source: Arc::clone(start.source),
+        offset: start.offset,
+        size: start.size,
+        // After the list was read: so no listener hears of an operation older than itself.
+        start: Instant::now(),
+    };
+    // The span exists before the first listener is told, so nothing on the way can lose the finish.
+    let span = Span {
+        active: Some(Active { operation, list }),
+    };
+    if let Some(Active { operation, list }) = &span.active {
+        tell(list, Wanted::Operations, |listener| {
+            listener.started(operation)
+        });
+    }
+    span
+}
+
+/// An operation in flight. [`finish`](Span::finish) reports its end; a span that is dropped, also by a panic, reports a failure.
+#[must_use = "a span that is dropped at once reports a failed operation"]
+pub struct Span {
+    pub(crate) active: Option<Active>,
+}
+
+pub(crate) struct Active {
+    operation: Operation,
+    /// Those who heard of the start; they and nobody else hear of the finish.
+    list: Arc<List>,
+}
+
+impl Span {
+    /// Reports the end: `bytes` were moved and the call returns success (`ok`) or an error. Failures are reported with 0 bytes.
+    #[inline]
+    pub fn finish(mut self, bytes: u64, ok: bool) {
+        self.close(bytes, ok);
+    }
+
+    /// What tells of the tasks of this operation; `None`, and nothing to be done, where nobody wants to hear of them.
+    #[inline]
+    pub fn tasks(&self) -> Option<Tasks> {
+        self.active.as_ref().and_then(Active::tasks)
+    }
+
+    #[inline]
+    fn close(&mut self, bytes: u64, ok: bool) {
+        if let Some(active) = self.active.take() {
+            active.finished(bytes, ok);
+        }
+    }
+}
+
+impl Drop for Span {
+    #[inline]
+    fn drop(&mut self) {
+        self.close(0, false);
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Span")
+            .field(&self.active.as_ref().map(|active| &active.operation))
+            .finish()
+    }
+}
+
+impl Active {
+    #[cold]
+    fn finished(self, bytes: u64, ok: bool) {
+        let outcome = Outcome::now(bytes, ok);
+        tell(&self.list, Wanted::Operations, |listener| {
+            listener.finished(&self.operation, &outcome)
+        });
+    }
+
+    #[cold]
+    fn tasks(&self) -> Option<Tasks> {
+        let wanted = |list: &List| list.iter().any(|entry| entry.wanted == Wanted::Tasks);
+        wanted(&self.list).then(|| Tasks::new(&self.operation, &self.list))
+    }
+}
+
+/// Tells those of `list` who want to hear of this, and are registered still.
+pub(crate) fn tell(list: &List, what: Wanted, how: impl Fn(&dyn Listener)) {
+    let _inside = Inside::mark();
+    for entry in list {
+        if what == Wanted::Tasks && entry.wanted != Wanted::Tasks {
+            continue;
+        }
+        let Some(_visit) = entry.gate.enter() else {
+            continue;
+        };
+        // Unwind safety is the listener's own affair: nothing of ours is half done while it runs.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| how(&*entry.listener))) {
+            names::LISTENER_PANICS.increment();
+            // Leaked on purpose: a payload's own destructor may panic again, and this may run in a worker or in a drop.
+            std::mem::forget(payload);
+        }
+    }
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
