@@ -30,6 +30,8 @@ pub enum Unit {
     Operations,
     /// Occurrences of what the metric names.
     Events,
+    /// A part of the whole, from 0 to 1.
+    Share,
 }
 
 impl fmt::Display for Unit {
@@ -39,6 +41,7 @@ impl fmt::Display for Unit {
             Unit::Nanoseconds => "ns",
             Unit::Operations => "operations",
             Unit::Events => "events",
+            Unit::Share => "share",
         })
     }
 }
@@ -68,14 +71,28 @@ const fn row(
 }
 
 use Stability::{Stable, Unstable};
-use Unit::{Bytes, Events, Nanoseconds, Operations};
+use Unit::{Bytes, Events, Nanoseconds, Operations, Share};
 
-/// Time the recorder has been on.
+/// When counting began.
+pub const START: Metric = row(
+    "start_unix_ns",
+    Nanoseconds,
+    Stable,
+    "When counting started, or was last reset, since 1970.",
+);
+/// When the summary was read.
+pub const END: Metric = row(
+    "end_unix_ns",
+    Nanoseconds,
+    Stable,
+    "When the summary was read, since 1970.",
+);
+/// Time the monitor has been on.
 pub const WALL: Metric = row(
     "wall_ns",
     Nanoseconds,
     Stable,
-    "Time the recorder has been on.",
+    "Time that the summary covers.",
 );
 /// Operations that finished.
 pub const OPERATIONS: Metric = row(
@@ -136,6 +153,34 @@ pub const DURATION: Metric = row(
     Nanoseconds,
     Stable,
     "Sum of the durations of the finished operations.",
+);
+/// Bandwidth while busy.
+pub const BUSY_RATE: Metric = row(
+    "busy_bytes_per_sec",
+    Bytes,
+    Stable,
+    "Bytes moved per second of busy time.",
+);
+/// The share of busy time.
+pub const BUSY_FRACTION: Metric = row(
+    "busy_fraction",
+    Share,
+    Stable,
+    "Which part of the time was busy.",
+);
+/// The mean of durations.
+pub const MEAN_DURATION: Metric = row(
+    "mean_duration_ns",
+    Nanoseconds,
+    Stable,
+    "How long an operation took in the mean.",
+);
+/// The key of the counters.
+pub const BY_COUNTER: Metric = row(
+    "counters",
+    Events,
+    Stable,
+    "What belongs to no single operation: by how much counters grew.",
 );
 /// The breakdown's key.
 pub const BY_BACKEND: Metric = row(
@@ -363,8 +408,10 @@ pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
     "Objects whose server says nothing by which a change between two ranges would show.",
 ));
 
-/// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
-pub const TOTALS: &[Metric] = &[
+/// The metrics of a [`Summary`](crate::Summary), in the order in which views list them (KvikIO's order).
+pub const SUMMARY: &[Metric] = &[
+    START,
+    END,
     WALL,
     OPERATIONS,
     READS,
@@ -376,7 +423,23 @@ pub const TOTALS: &[Metric] = &[
     ERRORS,
     BUSY,
     DURATION,
+    BUSY_RATE,
+    BUSY_FRACTION,
+    MEAN_DURATION,
+    BY_COUNTER,
     BY_BACKEND,
+];
+
+/// The counters that KvikIO has as well, in its order.
+pub static KVIKIO: &[&Counter] = &[
+    &HTTP_SIZE_PROBES,
+    &HTTP_SIZE_PROBING,
+    &HTTP_CONNECTIONS,
+    &HTTP_DNS,
+    &HTTP_TCP,
+    &HTTP_TLS,
+    &HTTP_RETRIES,
+    &HTTP_RETRY_WAIT,
 ];
 
 /// The counters that are always on.
@@ -418,12 +481,12 @@ pub static COUNTERS: &[&Counter] = &[
 mod tests {
     use std::collections::HashSet;
 
-    use super::{COUNTERS, TOTALS};
+    use super::{COUNTERS, SUMMARY};
 
     #[test]
     fn every_name_is_used_once_and_is_a_plain_json_key() {
         let mut seen = HashSet::new();
-        let rows = TOTALS
+        let rows = SUMMARY
             .iter()
             .chain(COUNTERS.iter().map(|counter| counter.metric()));
         for metric in rows {

@@ -181,7 +181,7 @@ fn statistics_alone_are_one_object_on_standard_output() {
         .assert()
         .success();
     let table = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    let line = format!("bytes by pwrite      {}", bytes.len());
+    let line = format!("  bytes by pwrite      {}", bytes.len());
     assert!(table.lines().any(|found| found == line), "{table}");
 
     let run = kvik()

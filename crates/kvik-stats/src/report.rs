@@ -1,0 +1,103 @@
+//! A summary for people: KvikIO's rows, byte for byte.
+
+use std::fmt::{self, Write as _};
+
+use crate::names;
+use crate::summary::{Summary, per_second};
+use crate::units::{Rate, Size, Time};
+
+impl Summary {
+    /// A table of two columns, a row per line. Backends that were not used are left out, and so are the rows of HTTP where nothing
+    /// of it happened, unless `all_rows` are asked for.
+    pub fn report(&self, all_rows: bool) -> String {
+        self.titled("kvik I/O summary", all_rows)
+    }
+
+    /// The same under KvikIO's title, for whoever parses that.
+    pub fn to_kvikio_report(&self, all_rows: bool) -> String {
+        self.titled("KvikIO I/O summary", all_rows)
+    }
+
+    fn titled(&self, title: &str, all_rows: bool) -> String {
+        let mut text = format!("{title}\n");
+        // Writing to a String cannot fail.
+        let _ = self.rows(&mut text, all_rows);
+        text
+    }
+
+    fn rows(&self, text: &mut String, all_rows: bool) -> fmt::Result {
+        let mut row =
+            |label: &str, value: fmt::Arguments<'_>| writeln!(text, "  {label:LABEL$}{value}");
+        let count = |counter| self.counter(counter);
+        let time = |counter| Time(self.counter(counter));
+        row("wall time", format_args!("{}", Time(self.wall_ns())))?;
+        let percent = self.busy_fraction() * 100.0;
+        let busy = Time(self.busy_ns);
+        row(
+            "busy time",
+            format_args!("{busy} ({percent:.2} % of the wall time)"),
+        )?;
+        let rate = Rate(self.busy_bytes_per_sec());
+        row("busy bandwidth", format_args!("{rate}"))?;
+        let (operations, reads, writes) = (self.operations, self.reads, self.writes);
+        let counts = format_args!("{operations} ({reads} read, {writes} write)");
+        row("operations", counts)?;
+        row(
+            "mean duration",
+            format_args!("{}", Time(self.mean_duration_ns())),
+        )?;
+        let (moved, asked) = (Size(self.bytes_transferred()), Size(self.bytes_requested));
+        let (read, written) = (Size(self.bytes_read), Size(self.bytes_written));
+        let bytes = format_args!("{moved} of {asked} requested ({read} read, {written} written)");
+        row("bytes", bytes)?;
+        row("errors", format_args!("{}", self.errors))?;
+        for (backend, share) in self.by_backend() {
+            let label = format!("backend {backend}");
+            if share.operations == 0 {
+                if all_rows {
+                    row(&label, format_args!("unused"))?;
+                }
+                continue;
+            }
+            let (bytes, time) = (Size(share.bytes), Time(share.duration_ns));
+            let rate = Rate(per_second(share.bytes, share.duration_ns));
+            let failed = match share.errors {
+                0 => String::new(),
+                failed => format!(", {failed} failed"),
+            };
+            let operations = share.operations;
+            let value = format_args!("{bytes} in {operations} ops, {time}, {rate}{failed}");
+            row(&label, value)?;
+        }
+        if !all_rows && names::KVIKIO.iter().all(|counter| count(counter) == 0) {
+            return Ok(());
+        }
+        let (probes, probing) = (
+            count(&names::HTTP_SIZE_PROBES),
+            time(&names::HTTP_SIZE_PROBING),
+        );
+        row(
+            "http size probes",
+            format_args!("{probes} probes, {probing}"),
+        )?;
+        let (dns, tcp) = (time(&names::HTTP_DNS), time(&names::HTTP_TCP));
+        let (connections, tls) = (count(&names::HTTP_CONNECTIONS), time(&names::HTTP_TLS));
+        let made = format_args!("{connections} connections, {dns} dns, {tcp} tcp, {tls} tls");
+        row("http handshake", made)?;
+        let (retries, backoff) = (count(&names::HTTP_RETRIES), time(&names::HTTP_RETRY_WAIT));
+        row(
+            "http retries",
+            format_args!("{retries} retries, {backoff} backoff"),
+        )
+    }
+}
+
+impl fmt::Display for Summary {
+    /// [`report(false)`](Summary::report).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.report(false))
+    }
+}
+
+/// Width of the first column: the longest label is `backend REMOTE_HTTP`.
+const LABEL: usize = 21;
