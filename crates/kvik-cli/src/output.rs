@@ -211,6 +211,7 @@ impl Output {
     fn statistics(&self, totals: &Summary) -> String {
         match self.stats {
             Some(StatsForm::Json) => format!("{}\n", numbers(totals)),
+            Some(StatsForm::Prometheus) => totals.to_prometheus(),
             _ => {
                 let mut text = totals.to_string();
                 // Those that the rows of the report show have been shown.

@@ -6,6 +6,7 @@
 //!     u64 operations, reads, writes, bytes requested, read, written, errors, busy time, duration
 //!     u8 number of backends, each: name, u64 operations, bytes, duration, errors
 //!     u16 number of counters, each: name, u64
+//!     u16 number of distributions, each: name, u64 sum, largest, u16 number of buckets that hold any, each: u16 place, u64
 //! u64 checksum (FNV-1a) of all before
 //! ```
 //! Numbers are little-endian everywhere; a name is its length in a byte and its ASCII. Backends and counters go by their names, so
@@ -14,6 +15,7 @@
 use std::fmt;
 
 use crate::anchor::Anchor;
+use crate::distribution::{BUCKETS, Distribution};
 use crate::names::COUNTERS;
 use crate::operation::Backend;
 use crate::summary::{BackendTotals, Counts, Summary};
@@ -54,6 +56,12 @@ impl Summary {
         for (counter, grown) in self.counters() {
             put_name(&mut payload, counter.metric().name);
             payload.extend(grown.to_le_bytes());
+        }
+        let distributions = self.distributions.named();
+        payload.extend((distributions.len() as u16).to_le_bytes());
+        for (name, distribution) in distributions {
+            put_name(&mut payload, &name);
+            put_distribution(&mut payload, distribution);
         }
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -123,6 +131,11 @@ impl Summary {
             counters[place] = rest.word()?;
         }
         summary.counters = Counts(counters);
+        for _ in 0..u16::from_le_bytes(rest.array()?) {
+            let name = rest.name()?;
+            let place = summary.distributions.place_of(name);
+            *place.ok_or_else(|| NotSummary::Unknown(name.to_owned()))? = rest.distribution()?;
+        }
         match rest.0.is_empty() {
             true => Ok(summary),
             false => Err(NotSummary::WrongLength),
@@ -142,7 +155,7 @@ pub enum NotSummary {
     WrongLength,
     /// It was changed since it was written: the checksum is that of other bytes.
     Damaged,
-    /// It has a backend or a counter of this name, which a later version of kvik must have written.
+    /// It has a backend, a counter or a distribution of this name, which a later version of kvik must have written.
     Unknown(String),
 }
 
@@ -176,6 +189,18 @@ fn put_name(bytes: &mut Vec<u8>, name: &str) {
     // Names of backends and counters are short, which a test holds.
     bytes.push(name.len() as u8);
     bytes.extend(name.as_bytes());
+}
+
+fn put_distribution(bytes: &mut Vec<u8>, distribution: &Distribution) {
+    bytes.extend(distribution.sum.to_le_bytes());
+    bytes.extend(distribution.largest.to_le_bytes());
+    let buckets = distribution.buckets.iter().enumerate();
+    let held: Vec<_> = buckets.filter(|(_, count)| **count > 0).collect();
+    bytes.extend((held.len() as u16).to_le_bytes());
+    for (place, count) in held {
+        bytes.extend((place as u16).to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+    }
 }
 
 /// FNV-1a: it finds what was damaged by accident, and nobody is meant to trust it for more.
@@ -214,6 +239,20 @@ impl<'a> Rest<'a> {
 
     fn signed(&mut self) -> Result<i64, NotSummary> {
         Ok(i64::from_le_bytes(self.array()?))
+    }
+
+    fn distribution(&mut self) -> Result<Distribution, NotSummary> {
+        let mut distribution = Distribution {
+            sum: self.word()?,
+            largest: self.word()?,
+            buckets: vec![0; BUCKETS],
+        };
+        for _ in 0..u16::from_le_bytes(self.array()?) {
+            let place = usize::from(u16::from_le_bytes(self.array()?));
+            let unknown = || NotSummary::Unknown(format!("bucket {place}"));
+            *distribution.buckets.get_mut(place).ok_or_else(unknown)? = self.word()?;
+        }
+        Ok(distribution)
     }
 
     fn name(&mut self) -> Result<&'a str, NotSummary> {

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
+use crate::distribution::Distribution;
 use crate::names::{self, Metric};
 use crate::summary::{BackendTotals, Summary};
 use crate::units::Significant;
@@ -13,13 +14,23 @@ impl Summary {
         self.json(counters.map(|counter| (*counter.metric(), self.counter(counter))))
     }
 
-    /// The same with the growth of every counter of [`names::COUNTERS`] for the eight that KvikIO has: by which way bytes went,
-    /// fallbacks, requests, redirects.
+    /// The same with the growth of every counter of [`names::COUNTERS`] for the eight that KvikIO has (by which way bytes went,
+    /// fallbacks, requests, redirects), and one more member where the monitor keeps distributions: the number, the sum, three
+    /// quantiles and the largest of each, in nanoseconds or bytes.
     pub fn to_full_json(&self) -> String {
-        self.json(
-            self.counters()
-                .map(|(counter, grown)| (*counter.metric(), grown)),
-        )
+        let counters = self.counters();
+        let json = self.json(counters.map(|(counter, grown)| (*counter.metric(), grown)));
+        let distributions = self.distributions.named();
+        if distributions.is_empty() {
+            return json;
+        }
+        let mut all = Object::new();
+        for (name, found) in distributions {
+            all.named(&name, found.json());
+        }
+        let mut json = Object(json.strip_suffix('}').unwrap_or(&json).to_owned());
+        json.member(names::DISTRIBUTIONS, all.close());
+        json.close()
     }
 
     fn json(&self, counters: impl Iterator<Item = (Metric, u64)>) -> String {
@@ -59,6 +70,19 @@ impl BackendTotals {
         json.member(names::BYTES_TRANSFERRED, self.bytes);
         json.member(names::DURATION, self.duration_ns);
         json.member(names::ERRORS, self.errors);
+        json.close()
+    }
+}
+
+impl Distribution {
+    fn json(&self) -> String {
+        let mut json = Object::new();
+        json.named("count", self.count());
+        json.named("sum", self.sum());
+        for (share, name) in [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")] {
+            json.named(name, self.quantile(share).unwrap_or(0));
+        }
+        json.named("largest", self.largest());
         json.close()
     }
 }

@@ -42,7 +42,7 @@
 //!
 //! # Not here
 //!
-//! Histograms and the Prometheus view are planned. Nothing in this crate reads the
+//! Nothing in this crate reads the
 //! environment, starts a thread or prints.
 #![forbid(unsafe_code)]
 
@@ -67,16 +67,22 @@ mod summary;
 
 mod anchor;
 mod bytes;
+mod distribution;
+mod distributions;
 mod json;
 mod kvikio_bytes;
+mod monitor_options;
+mod prometheus;
 mod report;
 mod units;
 
 pub use bytes::NotSummary;
 pub use counter::Counter;
+pub use distribution::Distribution;
 pub use kvikio_bytes::{KVIKIO_BYTES, NotKvikio};
 pub use listener::{InListener, Listener, Listening, Wanted, in_listener, listen, try_listen};
 pub use monitor::SummaryMonitor;
+pub use monitor_options::MonitorOptions;
 pub use operation::{Backend, Direction, Memory, Operation, Outcome, Start};
 pub use span::{Span, begin};
 pub use summary::{BackendTotals, NotEarlier, Summary};

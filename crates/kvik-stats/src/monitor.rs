@@ -9,11 +9,14 @@ use arc_swap::ArcSwap;
 
 use crate::anchor::Anchor;
 use crate::busy::Busy;
+use crate::distributions::{OfOperations, OfTasks};
 use crate::listener::{InListener, Listener, Listening, Wanted, try_listen};
+use crate::monitor_options::{AtEnd, Keep, MonitorOptions};
 use crate::names;
 use crate::operation::{Backend, Direction, Operation, Outcome};
 use crate::sharded::Sharded;
 use crate::summary::{BackendTotals, Counts, Summary};
+use crate::task::Task;
 
 /// Sums up the logical operations of the whole process from [`start`](SummaryMonitor::start) until it is stopped or dropped.
 ///
@@ -32,7 +35,7 @@ use crate::summary::{BackendTotals, Counts, Summary};
 #[must_use = "a monitor that is dropped counts nothing"]
 pub struct SummaryMonitor {
     state: ArcSwap<State>,
-    at_end: AtEnd,
+    at_end: AtTheDrop,
 }
 
 /// A span of counting. A reading takes the state as it is; nobody waits for anybody.
@@ -46,15 +49,12 @@ enum State {
 }
 
 impl SummaryMonitor {
-    /// Starts counting.
+    /// Starts counting. [`MonitorOptions`] are for more than sums.
     ///
     /// # Panics
     /// Inside a call of a [`Listener`]; [`try_start`](SummaryMonitor::try_start) is the twin that does not.
     pub fn start() -> SummaryMonitor {
-        match SummaryMonitor::try_start() {
-            Ok(monitor) => monitor,
-            Err(error) => panic!("{error}"),
-        }
+        MonitorOptions::new().start()
     }
 
     /// Starts counting.
@@ -62,17 +62,15 @@ impl SummaryMonitor {
     /// # Errors
     /// Inside a call of a [`Listener`].
     pub fn try_start() -> Result<SummaryMonitor, InListener> {
-        Ok(SummaryMonitor {
-            state: ArcSwap::from_pointee(State::counting()?),
-            at_end: AtEnd(None),
-        })
+        MonitorOptions::new().try_start()
     }
 
-    /// Hands the final totals to `end` when the monitor is dropped. A panic of it is caught and counted in
-    /// [`names::LISTENER_PANICS`].
-    pub fn at_end(mut self, end: impl FnOnce(&Summary) + Send + Sync + 'static) -> SummaryMonitor {
-        self.at_end = AtEnd(Some(Box::new(end)));
-        self
+    pub(crate) fn with(options: MonitorOptions) -> Result<SummaryMonitor, InListener> {
+        let MonitorOptions { keep, at_end } = options;
+        Ok(SummaryMonitor {
+            state: ArcSwap::from_pointee(State::counting(keep)?),
+            at_end: AtTheDrop(at_end),
+        })
     }
 
     /// The sums since the start or the last [`reset`](SummaryMonitor::reset). Reading changes nothing.
@@ -89,7 +87,7 @@ impl SummaryMonitor {
         InListener::check()?;
         let before = self.state.load_full();
         let next = match &*before {
-            State::Counting { .. } => State::counting()?,
+            State::Counting { sums, .. } => State::counting(sums.keep)?,
             State::Stopped(_) => State::Stopped(Summary::nothing()),
         };
         // Against a stop at the same time: what is stopped does not count again. Who loses has had its turn before the other.
@@ -127,22 +125,19 @@ impl Drop for SummaryMonitor {
     }
 }
 
-type End = Box<dyn FnOnce(&Summary) + Send + Sync>;
+struct AtTheDrop(Option<AtEnd>);
 
-struct AtEnd(Option<End>);
-
-impl std::fmt::Debug for AtEnd {
+impl std::fmt::Debug for AtTheDrop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(if self.0.is_some() {
-            "a function"
-        } else {
-            "nothing"
+        f.pad(match &self.0 {
+            Some(_) => "a function",
+            None => "nothing",
         })
     }
 }
 
 impl State {
-    fn counting() -> Result<State, InListener> {
+    fn counting(keep: Keep) -> Result<State, InListener> {
         // The clock starts before the first operation can be heard, so every span lies within the wall time.
         let sums = Arc::new(Sums {
             origin: Instant::now(),
@@ -150,9 +145,16 @@ impl State {
             counters: Counts::now(),
             busy: Busy::default(),
             cells: Sharded::default(),
+            operations: keep.distributions.then(Box::default),
+            tasks: keep.tasks.then(Box::default),
+            keep,
         });
+        let wanted = match keep.tasks {
+            true => Wanted::Tasks,
+            false => Wanted::Operations,
+        };
         let listener = Arc::clone(&sums) as Arc<dyn Listener>;
-        let listening = try_listen(listener, Wanted::Operations)?;
+        let listening = try_listen(listener, wanted)?;
         Ok(State::Counting { sums, listening })
     }
 
@@ -182,6 +184,10 @@ struct Sums {
     counters: Counts,
     busy: Busy,
     cells: Sharded<Cells>,
+    operations: Option<Box<Sharded<OfOperations>>>,
+    tasks: Option<Box<Sharded<OfTasks>>>,
+    /// To begin anew by.
+    keep: Keep,
 }
 
 /// One cell per backend and direction. Everything else is summed from these when asked, so the sums agree in every reading.
@@ -213,6 +219,12 @@ impl Sums {
                 written.add_to(&mut summary, backend, Direction::Write);
             }
         }
+        for share in self.operations.iter().flat_map(|shares| shares.iter()) {
+            share.add_to(&mut summary.distributions);
+        }
+        for share in self.tasks.iter().flat_map(|shares| shares.iter()) {
+            share.add_to(&mut summary.distributions);
+        }
         // Counters only grow, until they wrap after centuries: then there is no answer.
         summary.counters = Counts::now().less(&self.counters).unwrap_or_default();
         summary.busy_ns = self.busy.reading(|| self.at(Instant::now()));
@@ -235,7 +247,21 @@ impl Listener for Sums {
         let cell = &self.cells.mine()[operation.backend.index()][direction];
         // Counted before the stretch closes: who reads "idle" also reads the operation.
         cell.count(operation, outcome);
+        if let Some(shares) = &self.operations {
+            let duration = nanoseconds(outcome.duration(operation));
+            let (backend, direction) = (operation.backend, operation.direction);
+            shares
+                .mine()
+                .record(backend, direction, duration, operation.size);
+        }
         self.busy.close(self.at(outcome.end));
+    }
+
+    fn task_finished(&self, task: &Task, outcome: &Outcome) {
+        if let Some(shares) = &self.tasks {
+            let service = nanoseconds(outcome.since(task.start));
+            shares.mine().record(nanoseconds(task.waited()), service);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::SummaryMonitor;
+use crate::MonitorOptions;
 use crate::listener::tests::alone;
 use crate::listener::{Listener, listen};
 use crate::names::{IO_SHORT, LISTENER_PANICS};
@@ -251,15 +252,20 @@ fn whoever_asked_gets_the_final_totals_at_the_drop_and_may_panic() {
     let _turn = alone();
     let told = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&told);
-    let monitor =
-        SummaryMonitor::start().at_end(move |summary| own.lock().unwrap().push(summary.reads));
+    let monitor = MonitorOptions::new()
+        .at_end(move |summary| own.lock().unwrap().push(summary.reads))
+        .start();
     start(Backend::Posix, Direction::Read, 8).finish(8, true);
     monitor.stop();
     assert!(told.lock().unwrap().is_empty(), "not at the stop");
     drop(monitor);
     assert_eq!(*told.lock().unwrap(), [1]);
     let before = LISTENER_PANICS.get();
-    drop(SummaryMonitor::start().at_end(|_| panic!("on purpose")));
+    drop(
+        MonitorOptions::new()
+            .at_end(|_| panic!("on purpose"))
+            .start(),
+    );
     assert_eq!(LISTENER_PANICS.get(), before + 1);
 }
 
@@ -286,4 +292,71 @@ fn a_monitor_can_be_read_inside_a_call_of_a_listener_and_not_started_or_reset() 
     start(Backend::Posix, Direction::Read, 8).finish(8, true);
     assert_eq!(*reader.1.lock().unwrap(), [0, 1]);
     assert_eq!(LISTENER_PANICS.get(), before);
+}
+
+#[test]
+fn distributions_are_kept_by_backend_and_direction_for_those_who_ask() {
+    let _turn = alone();
+    let plain = SummaryMonitor::start();
+    let monitor = MonitorOptions::new().distributions(true).start();
+    for size in [100, 4096, 4096] {
+        start(Backend::Posix, Direction::Read, size).finish(size, true);
+    }
+    let first = monitor.get();
+    start(Backend::Gds, Direction::Write, 8).finish(8, true);
+    let summary = monitor.get();
+    let sizes = summary.sizes(Backend::Posix, Direction::Read).unwrap();
+    assert_eq!(
+        (sizes.count(), sizes.sum(), sizes.largest()),
+        (3, 8292, 4096)
+    );
+    let all: Vec<_> = sizes.buckets().collect();
+    assert_eq!(all, [(Some(104), 1), (Some(4096), 2)]);
+    let durations = summary.durations(Backend::Posix, Direction::Read).unwrap();
+    assert_eq!(durations.sum(), summary.backend(Backend::Posix).duration_ns);
+    let json = summary.to_full_json();
+    let text = r#""size/POSIX/READ": {"count": 3, "sum": 8292, "p50": 3968, "#;
+    assert!(json.contains(text), "{json}");
+    let rows = summary.report(false);
+    assert!(rows.contains("\n  POSIX READ           p50 "), "{rows}");
+    assert!(!summary.to_kvikio_report(true).contains("p50"));
+    let phase = summary.since(&first).unwrap();
+    assert_eq!(
+        phase.sizes(Backend::Gds, Direction::Write).unwrap().count(),
+        1
+    );
+    assert_eq!(
+        phase
+            .sizes(Backend::Posix, Direction::Read)
+            .unwrap()
+            .count(),
+        0
+    );
+    assert!(summary.task_waits().is_none());
+    assert!(plain.get().sizes(Backend::Posix, Direction::Read).is_none());
+    assert_eq!(Summary::from_bytes(&summary.to_bytes()).unwrap(), summary);
+    monitor.reset().unwrap();
+    let empty = monitor.get();
+    assert_eq!(
+        empty.sizes(Backend::Gds, Direction::Write).unwrap().count(),
+        0
+    );
+}
+
+#[test]
+fn waits_and_services_of_tasks_are_kept_for_those_who_ask() {
+    let _turn = alone();
+    let monitor = MonitorOptions::new().tasks(true).start();
+    let operation = start(Backend::Posix, Direction::Read, 8);
+    let tasks = operation.tasks().unwrap();
+    tasks.begin("posix", 0, 8).finish("posix", 8, true);
+    operation.finish(8, true);
+    let summary = monitor.get();
+    let (waits, services) = (
+        summary.task_waits().unwrap(),
+        summary.task_services().unwrap(),
+    );
+    assert_eq!((waits.count(), services.count()), (1, 1));
+    assert!(waits.sum() + services.sum() <= summary.duration_ns);
+    assert_eq!(Summary::from_bytes(&summary.to_bytes()).unwrap(), summary);
 }

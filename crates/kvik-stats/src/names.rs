@@ -182,6 +182,13 @@ pub const BY_COUNTER: Metric = row(
     Stable,
     "What belongs to no single operation: by how much counters grew.",
 );
+/// The key of the distributions.
+pub const DISTRIBUTIONS: Metric = row(
+    "distributions",
+    Operations,
+    Unstable,
+    "How durations and sizes of operations, and waits and services of tasks, are distributed.",
+);
 /// The breakdown's key.
 pub const BY_BACKEND: Metric = row(
     "by_backend",

@@ -2,18 +2,23 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::distribution::Distribution;
 use crate::names;
+use crate::operation::{Backend, Direction};
 use crate::summary::{Summary, per_second};
 use crate::units::{Rate, Size, Time};
 
 impl Summary {
     /// A table of two columns, a row per line. Backends that were not used are left out, and so are the rows of HTTP where nothing
-    /// of it happened, unless `all_rows` are asked for.
+    /// of it happened, unless `all_rows` are asked for. Where the monitor keeps distributions, rows of quantiles follow.
     pub fn report(&self, all_rows: bool) -> String {
-        self.titled("kvik I/O summary", all_rows)
+        let mut text = self.titled("kvik I/O summary", all_rows);
+        // As in `titled`.
+        let _ = self.quantiles(&mut text);
+        text
     }
 
-    /// The same under KvikIO's title, for whoever parses that.
+    /// KvikIO's rows under its title, for whoever parses that.
     pub fn to_kvikio_report(&self, all_rows: bool) -> String {
         self.titled("KvikIO I/O summary", all_rows)
     }
@@ -90,12 +95,45 @@ impl Summary {
             format_args!("{retries} retries, {backoff} backoff"),
         )
     }
+
+    fn quantiles(&self, text: &mut String) -> fmt::Result {
+        for &backend in Backend::ALL {
+            for direction in [Direction::Read, Direction::Write] {
+                let found = self.durations(backend, direction);
+                if let Some(found) = found.filter(|found| found.count() > 0) {
+                    let label = format!("{backend} {}", direction.name());
+                    writeln!(text, "  {label:LABEL$}{}", Quantiles(found))?;
+                }
+            }
+        }
+        for (label, found) in [
+            ("tasks waited", self.task_waits()),
+            ("tasks took", self.task_services()),
+        ] {
+            if let Some(found) = found.filter(|found| found.count() > 0) {
+                writeln!(text, "  {label:LABEL$}{}", Quantiles(found))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Summary {
     /// [`report(false)`](Summary::report).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.report(false))
+    }
+}
+
+/// Durations: half of them, nine of ten, all but one in a hundred, and the longest.
+struct Quantiles<'a>(&'a Distribution);
+
+impl fmt::Display for Quantiles<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (share, label) in [(0.5, "p50"), (0.9, "p90"), (0.99, "p99")] {
+            write!(f, "{label} {}, ", Time(self.0.quantile(share).unwrap_or(0)))?;
+        }
+        write!(f, "longest {}", Time(self.0.largest()))
     }
 }
 

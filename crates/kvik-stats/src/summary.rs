@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::anchor::Anchor;
 use crate::counter::Counter;
+use crate::distributions::Distributions;
 use crate::names::COUNTERS;
 use crate::operation::{Backend, Direction};
 
@@ -40,6 +41,7 @@ pub struct Summary {
     pub duration_ns: u64,
     pub(crate) by_backend: [BackendTotals; Backend::COUNT],
     pub(crate) counters: Counts,
+    pub(crate) distributions: Distributions,
 }
 
 /// The share of one backend in a [`Summary`].
@@ -166,6 +168,10 @@ impl Summary {
             duration_ns: less(self.duration_ns, previous.duration_ns)?,
             by_backend,
             counters: self.counters.less(&previous.counters).ok_or(NotEarlier)?,
+            distributions: self
+                .distributions
+                .less(&previous.distributions)
+                .ok_or(NotEarlier)?,
         })
     }
 
