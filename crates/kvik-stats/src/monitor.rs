@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 
-use crate::anchor::Anchor;
+use crate::anchor::Clock;
 use crate::busy::Busy;
 use crate::distributions::{OfOperations, OfTasks};
 use crate::listener::{InListener, Listener, Listening, Wanted, try_listen};
@@ -34,6 +34,7 @@ use crate::task::Task;
 #[derive(Debug)]
 #[must_use = "a monitor that is dropped counts nothing"]
 pub struct SummaryMonitor {
+    clock: Clock,
     state: ArcSwap<State>,
     at_end: AtTheDrop,
 }
@@ -67,8 +68,10 @@ impl SummaryMonitor {
 
     pub(crate) fn with(options: MonitorOptions) -> Result<SummaryMonitor, InListener> {
         let MonitorOptions { keep, at_end } = options;
+        let clock = Clock::start();
         Ok(SummaryMonitor {
-            state: ArcSwap::from_pointee(State::counting(keep)?),
+            clock,
+            state: ArcSwap::from_pointee(State::counting(clock, keep)?),
             at_end: AtTheDrop(at_end),
         })
     }
@@ -87,8 +90,8 @@ impl SummaryMonitor {
         InListener::check()?;
         let before = self.state.load_full();
         let next = match &*before {
-            State::Counting { sums, .. } => State::counting(sums.keep)?,
-            State::Stopped(_) => State::Stopped(Summary::nothing()),
+            State::Counting { sums, .. } => State::counting(self.clock, sums.keep)?,
+            State::Stopped(_) => State::Stopped(Summary::nothing(&self.clock)),
         };
         // Against a stop at the same time: what is stopped does not count again. Who loses has had its turn before the other.
         self.state.compare_and_swap(&before, Arc::new(next));
@@ -137,11 +140,11 @@ impl std::fmt::Debug for AtTheDrop {
 }
 
 impl State {
-    fn counting(keep: Keep) -> Result<State, InListener> {
+    fn counting(clock: Clock, keep: Keep) -> Result<State, InListener> {
         // The clock starts before the first operation can be heard, so every span lies within the wall time.
         let sums = Arc::new(Sums {
-            origin: Instant::now(),
-            anchor: Anchor::now(0),
+            clock,
+            start: Instant::now(),
             counters: Counts::now(),
             busy: Busy::default(),
             cells: Sharded::default(),
@@ -168,9 +171,12 @@ impl State {
 
 impl Summary {
     /// Of a span that begins and ends now.
-    fn nothing() -> Summary {
+    fn nothing(clock: &Clock) -> Summary {
+        let now = clock.at(Instant::now());
         Summary {
-            anchor: Anchor::now(0),
+            start: now,
+            end: now,
+            anchor: clock.anchor,
             ..Summary::default()
         }
     }
@@ -178,8 +184,9 @@ impl Summary {
 
 #[derive(Debug)]
 struct Sums {
-    origin: Instant,
-    anchor: Anchor,
+    clock: Clock,
+    /// When the span began: all that is summed is counted from there.
+    start: Instant,
     /// What the counters were at the start.
     counters: Counts,
     busy: Busy,
@@ -203,14 +210,15 @@ struct Cell {
 }
 
 impl Sums {
-    /// Nanoseconds from the start to `instant`.
+    /// Nanoseconds from the start of the span to `instant`.
     fn at(&self, instant: Instant) -> u64 {
-        nanoseconds(instant.saturating_duration_since(self.origin))
+        nanoseconds(instant.saturating_duration_since(self.start))
     }
 
     fn summary(&self) -> Summary {
         let mut summary = Summary {
-            anchor: self.anchor,
+            start: self.clock.at(self.start),
+            anchor: self.clock.anchor,
             ..Summary::default()
         };
         for cells in self.cells.iter() {
@@ -229,7 +237,7 @@ impl Sums {
         summary.counters = Counts::now().less(&self.counters).unwrap_or_default();
         summary.busy_ns = self.busy.reading(|| self.at(Instant::now()));
         // Last, so that no busy time is newer than the wall time it is held against.
-        summary.end = i64::try_from(self.at(Instant::now())).unwrap_or(i64::MAX);
+        summary.end = self.clock.at(Instant::now());
         summary
     }
 }

@@ -12,14 +12,15 @@ use crate::listener::{
 use crate::names;
 use crate::operation::{Operation, Outcome, Start};
 use crate::task::Tasks;
+use crate::trace;
 
 /// Reports that an operation starts. The returned span reports its end.
 ///
-/// Call it once per call of the user, after the arguments were found good. While nobody listens it costs one relaxed load, and the
-/// span is empty.
+/// Call it once per call of the user, after the arguments were found good. While nobody listens or traces it costs two relaxed
+/// loads, and the span is empty.
 #[inline]
 pub fn begin(start: Start<'_>) -> Span {
-    if !is_anybody_listening() {
+    if !is_anybody_listening() && !trace::is_on() {
         return Span { active: None };
     }
     begin_heard(start)
@@ -30,9 +31,7 @@ fn begin_heard(start: Start<'_>) -> Span {
     if in_listener() {
         return Span { active: None };
     }
-    let Some(list) = listeners() else {
-        return Span { active: None };
-    };
+    let list = listeners();
     let operation = Operation {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         backend: start.backend,
@@ -44,13 +43,21 @@ fn begin_heard(start: Start<'_>) -> Span {
         // After the list was read: so no listener hears of an operation older than itself.
         start: Instant::now(),
     };
+    let trace = trace::operation(&operation);
+    if list.is_none() && trace.is_disabled() {
+        return Span { active: None };
+    }
     // The span exists before the first listener is told, so nothing on the way can lose the finish.
     let span = Span {
-        active: Some(Active { operation, list }),
+        active: Some(Active {
+            operation,
+            list,
+            trace,
+        }),
     };
-    if let Some(Active { operation, list }) = &span.active {
-        tell(list, Wanted::Operations, |listener| {
-            listener.started(operation)
+    if let Some(active) = &span.active {
+        tell(&active.list, Wanted::Operations, |listener| {
+            listener.started(&active.operation)
         });
     }
     span
@@ -65,7 +72,9 @@ pub struct Span {
 pub(crate) struct Active {
     operation: Operation,
     /// Those who heard of the start; they and nobody else hear of the finish.
-    list: Arc<List>,
+    list: Option<Arc<List>>,
+    /// Its span for `tracing`, if anybody wants that.
+    trace: tracing::Span,
 }
 
 impl Span {
@@ -108,6 +117,7 @@ impl Active {
     #[cold]
     fn finished(self, bytes: u64, ok: bool) {
         let outcome = Outcome::now(bytes, ok);
+        trace::end(&self.trace, &outcome);
         tell(&self.list, Wanted::Operations, |listener| {
             listener.finished(&self.operation, &outcome)
         });
@@ -115,15 +125,19 @@ impl Active {
 
     #[cold]
     fn tasks(&self) -> Option<Tasks> {
-        let wanted = |list: &List| list.iter().any(|entry| entry.wanted == Wanted::Tasks);
-        wanted(&self.list).then(|| Tasks::new(&self.operation, &self.list))
+        let wanted = |list: &Arc<List>| list.iter().any(|entry| entry.wanted == Wanted::Tasks);
+        let wanted = self.list.as_ref().is_some_and(wanted) || trace::is_on_for_tasks();
+        wanted.then(|| Tasks::new(&self.operation, &self.list, &self.trace))
     }
 }
 
 /// Tells those of `list` who want to hear of this, and are registered still.
-pub(crate) fn tell(list: &List, what: Wanted, how: impl Fn(&dyn Listener)) {
+pub(crate) fn tell(list: &Option<Arc<List>>, what: Wanted, how: impl Fn(&dyn Listener)) {
+    let Some(list) = list else {
+        return;
+    };
     let _inside = Inside::mark();
-    for entry in list {
+    for entry in list.iter() {
         if what == Wanted::Tasks && entry.wanted != Wanted::Tasks {
             continue;
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::listener::{List, Wanted};
 use crate::operation::{Operation, Outcome};
 use crate::span::tell;
+use crate::trace;
 
 /// A piece of an operation that one engine moves.
 #[derive(Clone, Debug)]
@@ -36,14 +37,20 @@ impl Task {
 #[derive(Clone)]
 pub struct Tasks {
     operation: Arc<Operation>,
-    list: Arc<List>,
+    list: Option<Arc<List>>,
+    trace: tracing::Span,
 }
 
 impl Tasks {
-    pub(crate) fn new(operation: &Operation, list: &Arc<List>) -> Tasks {
+    pub(crate) fn new(
+        operation: &Operation,
+        list: &Option<Arc<List>>,
+        trace: &tracing::Span,
+    ) -> Tasks {
         Tasks {
             operation: Arc::new(operation.clone()),
-            list: Arc::clone(list),
+            list: list.clone(),
+            trace: trace.clone(),
         }
     }
 
@@ -57,8 +64,9 @@ impl Tasks {
             start: Instant::now(),
         };
         let span = TaskSpan {
+            trace: trace::task(&self.trace, &task),
             task: Some(task),
-            list: Arc::clone(&self.list),
+            list: self.list.clone(),
         };
         if let Some(task) = &span.task {
             tell(&span.list, Wanted::Tasks, |listener| {
@@ -79,7 +87,8 @@ impl fmt::Debug for Tasks {
 #[must_use = "a span that is dropped at once reports a failed task"]
 pub struct TaskSpan {
     task: Option<Task>,
-    list: Arc<List>,
+    list: Option<Arc<List>>,
+    trace: tracing::Span,
 }
 
 impl TaskSpan {
@@ -101,6 +110,7 @@ impl TaskSpan {
             ok,
             end: Instant::now(),
         };
+        trace::end(&self.trace, &outcome);
         tell(&self.list, Wanted::Tasks, |listener| {
             listener.task_finished(&task, &outcome)
         });
