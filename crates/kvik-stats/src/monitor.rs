@@ -203,7 +203,8 @@ type Cells = [[Cell; 2]; Backend::COUNT];
 #[derive(Debug, Default)]
 struct Cell {
     operations: AtomicU64,
-    requested: AtomicU64,
+    /// Bytes that were asked for and not moved: mostly none, which costs nothing to add.
+    missing: AtomicU64,
     duration: AtomicU64,
     moved: AtomicU64,
     errors: AtomicU64,
@@ -278,9 +279,13 @@ impl Cell {
     /// an operation but never shows more errors than operations or more bytes moved than requested.
     fn count(&self, operation: &Operation, outcome: &Outcome) {
         self.operations.fetch_add(1, Ordering::Release);
-        self.requested.fetch_add(operation.size, Ordering::Release);
         self.duration
             .fetch_add(nanoseconds(outcome.duration(operation)), Ordering::Release);
+        // More than was asked for is nobody's promise, and wraps back to it in the sum.
+        let missing = operation.size.wrapping_sub(outcome.bytes);
+        if missing > 0 {
+            self.missing.fetch_add(missing, Ordering::Release);
+        }
         self.moved.fetch_add(outcome.bytes, Ordering::Release);
         if !outcome.ok {
             self.errors.fetch_add(1, Ordering::Release);
@@ -290,9 +295,10 @@ impl Cell {
     fn add_to(&self, summary: &mut Summary, backend: Backend, direction: Direction) {
         let errors = self.errors.load(Ordering::Acquire);
         let moved = self.moved.load(Ordering::Acquire);
+        let missing = self.missing.load(Ordering::Acquire);
         let duration_ns = self.duration.load(Ordering::Acquire);
-        let requested = self.requested.load(Ordering::Acquire);
         let operations = self.operations.load(Ordering::Acquire);
+        let requested = moved.wrapping_add(missing);
         summary.add(
             backend,
             direction,

@@ -21,6 +21,9 @@ pub(crate) fn is_on_for_tasks() -> bool {
 }
 
 pub(crate) fn operation(operation: &Operation) -> Span {
+    if !is_on() {
+        return Span::none();
+    }
     tracing::debug_span!(
         target: "kvik::operation",
         "operation",
@@ -52,6 +55,10 @@ pub(crate) fn task(operation: &Span, task: &Task) -> Span {
 
 /// Notes what became of it; the span closes when the last clone of it goes.
 pub(crate) fn end(span: &Span, outcome: &Outcome) {
+    // Of a span that nobody wants, fields would be looked up by name all the same.
+    if span.is_disabled() {
+        return;
+    }
     span.record("bytes", outcome.bytes);
     span.record("ok", outcome.ok);
 }
