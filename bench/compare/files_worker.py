@@ -272,15 +272,3 @@ def hello(question):
         "about": f"KvikIO {kvikio.__version__} by Python {platform.python_version()} and numpy {np.__version__}, in one"
         f" process for all turns, {memory}; its defaults: {said}"
     }
-
-
-def answer(question):
-    what = question.pop("do")
-    if what == "hello":
-        return hello(question)
-    if what == "cpu":
-        return {"cpu_seconds": cpu_seconds()}
-    job = Job(question)
-    if what in ("prepare", "turn", "check", "prove"):
-        return getattr(job, what)() or {}
-    raise ValueError(f"no such question: {what}")

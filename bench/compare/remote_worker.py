@@ -204,15 +204,3 @@ def hello(question):
     Job.program = {"KvikIO": KvikIO, "obstore": Obstore}[question["who"]](question)
     Job.memory = Memory(max(question["len"], MOST * PAGE))
     return {"about": Job.program.about + ", in one process for all turns"}
-
-
-def answer(question):
-    what = question.pop("do")
-    if what == "hello":
-        return hello(question)
-    if what == "cpu":
-        return {"cpu_seconds": cpu_seconds()}
-    job = Job(question)
-    if what in ("prepare", "turn", "check", "prove"):
-        return getattr(job, what)() or {}
-    raise ValueError(f"no such question: {what}")

@@ -2,106 +2,39 @@
 //! others; by hand, name them.
 #![forbid(unsafe_code)]
 
+mod common;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use clap::Parser;
-use kvik_bench::{Options, Peers, Progress, Report, compare_suite};
-use signal_hook::consts::SIGINT;
+use common::Common;
+use kvik_bench::{Options, Peers, compare_suite};
 
 /// Measure kvik beside KvikIO and fio on this machine
 #[derive(Parser)]
 struct Flags {
-    /// A Python that can import kvikio and numpy
-    #[arg(long, value_name = "PROGRAM")]
-    python: Option<PathBuf>,
-    /// A folder with the libcuda.so.1 for KvikIO, where the machine has none
-    #[arg(long, value_name = "FOLDER")]
-    libraries: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
     /// The disk tester fio
     #[arg(long, value_name = "PROGRAM")]
     fio: Option<PathBuf>,
-    /// Make the files in this folder, to measure the storage under it
-    #[arg(long, value_name = "FOLDER")]
-    dir: Option<PathBuf>,
-    /// Length of the data in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
-    size: u64,
-    /// How often each contender of a case runs
-    #[arg(long, value_name = "N", default_value_t = 7)]
-    rounds: usize,
     /// Threads of kvik and of the loops, at most
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Seconds for all cases but the large reads, about
-    #[arg(long, value_name = "SECONDS", default_value_t = 240)]
-    budget: u64,
-    /// Run only cases whose name contains this; may be given again
-    #[arg(long = "case", value_name = "NAME")]
-    cases: Vec<String>,
-    /// Print one JSON object instead of the tables
-    #[arg(long)]
-    json: bool,
-    /// Write the JSON object to this file as well
-    #[arg(long, value_name = "FILE")]
-    json_file: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    match measure(&flags) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            eprintln!("compare: {why}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn measure(flags: &Flags) -> Result<String, Box<dyn std::error::Error>> {
     let options = Options {
-        dir: flags.dir.clone(),
-        size: flags.size << 20,
-        rounds: flags.rounds,
         threads: flags.threads,
-        cases: flags.cases.clone(),
-        budget: Duration::from_secs(flags.budget),
-        ..Options::default()
+        ..flags.common.options()
     };
     let peers = Peers {
-        python: flags.python.clone(),
-        libraries: flags.libraries.clone(),
-        packages: None,
-        fio: flags.fio.clone(),
-        ..Peers::default()
+        fio: flags.fio,
+        ..flags.common.peers()
     };
-    // So that Ctrl-C removes the files, too.
-    let stop = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGINT, Arc::clone(&stop))?;
-    let report: Report = compare_suite(&options, &peers, &mut tell, &stop)?;
-    let json = serde_json::to_string_pretty(&report)? + "\n";
-    if let Some(file) = &flags.json_file {
-        std::fs::write(file, &json)?;
-    }
-    Ok(if flags.json { json } else { report.to_string() })
-}
-
-fn tell(progress: Progress<'_>) {
-    match progress {
-        Progress::Begun {
-            name,
-            number,
-            total,
-            ..
-        } => eprintln!("[{number}/{total}] {name}"),
-        Progress::Done { case, .. } => eprintln!("  {case}"),
-        Progress::NotRun { name, reason, .. } => eprintln!("  not run: {name}: {reason}"),
-        _ => {}
-    }
+    flags.common.measure("compare", |tell, stop| {
+        compare_suite(&options, &peers, tell, stop)
+    })
 }

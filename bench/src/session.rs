@@ -24,20 +24,21 @@ pub(crate) struct Session<'a> {
     pub(crate) options: &'a Options,
     pub(crate) progress: &'a mut dyn FnMut(Progress<'_>),
     pub(crate) stop: &'a AtomicBool,
-    /// `None` where the data is a file of somebody else.
-    folder: Option<Folder>,
+    // An error ends a session where it stands, in the order of these fields: programs that work in a folder go before it.
+    /// Other programs, in a comparison.
+    opponents: Option<Opponents>,
+    /// The server and its guests, in the suite that has them.
+    site: Option<Site>,
+    /// The device and what belongs to it, in the suite that has one.
+    pub(crate) rig: Option<Rig>,
     pub(crate) data: Data,
     pages: Pages,
     /// Of kvik, and of the loops with several.
     pub(crate) threads: usize,
     pub(crate) report: Report,
-    /// Other programs, in a comparison.
-    opponents: Option<Opponents>,
-    /// The device and what belongs to it, in the suite that has one.
-    pub(crate) rig: Option<Rig>,
-    /// The server and its guests, in the suite that has them.
-    site: Option<Site>,
     others: Others,
+    /// `None` where the data is a file of somebody else.
+    folder: Option<Folder>,
 }
 
 impl<'a> Session<'a> {
@@ -117,15 +118,15 @@ impl<'a> Session<'a> {
             options,
             progress,
             stop,
-            folder,
+            opponents,
+            site: None,
+            rig,
             data,
             pages,
             threads,
             report,
-            opponents,
-            rig,
-            site: None,
             others: Others::watch(helpers),
+            folder,
         })
     }
 

@@ -9,7 +9,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|key: &str| {
     let Ok(location) = Location::from_bucket_key("bucket", key) else {
-        assert!(key.is_empty(), "every key that is there can be one: {key:?}");
+        assert!(
+            key.is_empty(),
+            "every key that is there can be one: {key:?}"
+        );
         return;
     };
     assert_eq!(location.key().as_deref(), Some(key.as_bytes()));

@@ -5,7 +5,7 @@ use std::fs;
 use kvik_tests::child::Child;
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
-use kvik_tests::server::{Fixture, Server};
+use kvik_tests::server::Fixture;
 
 fn command(arguments: &[&str]) -> Child {
     let child = Child::new(env!("CARGO_BIN_EXE_kvik-tests-child"), "command");
@@ -25,17 +25,13 @@ fn copies(url: &str, fixture: &Fixture, prepare: impl Fn(Child) -> Child) {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-fn url(server: &Server, fixture: &Fixture) -> String {
-    format!("{}{}", server.url(), fixture.encoded())
-}
-
 #[test]
 fn copies_come_from_nginx_plain_and_by_tls() {
     for name in ["http", "https", "http2", "throttled"] {
         let server = need::server(name);
         for name in ["empty", "medium", "folder/inner file"] {
             let fixture = Fixture::named(name);
-            copies(&url(&server, &fixture), &fixture, |copy| {
+            copies(&server.url_of(&fixture), &fixture, |copy| {
                 match server.url() {
                     plain if plain.starts_with("http:") => copy,
                     _ => copy.env("SSL_CERT_FILE", server.fact("ca")),
@@ -65,7 +61,7 @@ fn copies_come_from_hdfs() {
     let server = need::server("webhdfs");
     for name in ["empty", "large", "unicode-\u{fc}-\u{6f22}"] {
         let fixture = Fixture::named(name);
-        copies(&url(&server, &fixture), &fixture, |copy| {
+        copies(&server.url_of(&fixture), &fixture, |copy| {
             copy.env("KVIKIO_WEBHDFS_USERNAME", server.fact("user"))
         });
     }

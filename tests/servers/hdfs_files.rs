@@ -1,16 +1,15 @@
 //! Files of a real HDFS through the door of kvik.
 
-use std::time::Duration;
-
-use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, ReadPiece, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
 
+use crate::ranges::ranges_are_right;
+
 fn options(server: &Server) -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
-        .hdfs_user(server.fact("user"))
+    quick().hdfs_user(server.fact("user"))
 }
 
 #[test]
@@ -18,9 +17,7 @@ fn every_fixture_is_read_from_hdfs_byte_for_byte() {
     let server = need::server("webhdfs");
     for fixture in Fixture::all() {
         let options = options(&server).part_size(ByteSize::kib(200));
-        let file = options
-            .open(&format!("{}{}", server.url(), fixture.encoded()))
-            .unwrap();
+        let file = options.open(&server.url_of(&fixture)).unwrap();
         assert_eq!((file.len(), file.kind()), (fixture.len, Kind::WebHdfs));
         assert!(file.validator().unwrap().last_modified().is_some());
         assert_same(&file.read_to_end(0).unwrap(), &fixture.bytes());
@@ -42,26 +39,7 @@ fn ranges_of_a_file_of_hdfs_are_those_that_were_asked_for() {
         .len(fixture.len)
         .open(&format!("{}medium", server.url()))
         .unwrap();
-    let ranges = [
-        0..1,
-        4095..8193,
-        70_000..200_000,
-        fixture.len - 1..fixture.len,
-    ];
-    let mut bytes = ranges
-        .clone()
-        .map(|range| vec![0; (range.end - range.start) as usize]);
-    let mut pieces: Vec<ReadPiece<'_>> = bytes
-        .iter_mut()
-        .zip(&ranges)
-        .map(|(bytes, range)| ReadPiece::new(range.start, bytes.as_mut_slice()))
-        .collect();
-    file.read_ranges(&mut pieces).unwrap();
-    drop(pieces);
-    for (bytes, range) in bytes.iter().zip(ranges) {
-        assert_same(bytes, &fixture.part(range));
-    }
-    assert_eq!(file.read_at(&mut [0; 10], fixture.len).unwrap(), 0);
+    ranges_are_right(&file, &fixture);
 }
 
 #[test]

@@ -1,19 +1,16 @@
 //! Objects of nginx through the door of kvik: plain, slowly, by TLS, and where the server offers HTTP/2.
 
-use std::time::Duration;
-
-use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
 
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
+use crate::ranges::ranges_are_right;
 
 #[track_caller]
 fn reads(options: &RemoteOptions, server: &Server, fixture: &Fixture) {
-    let url = format!("{}{}", server.url(), fixture.encoded());
+    let url = server.url_of(fixture);
     let object = options.open(&url).unwrap();
     assert_eq!((object.len(), object.kind()), (fixture.len, Kind::Http));
     assert_same(&object.read_to_end(0).unwrap(), &fixture.bytes());
@@ -51,6 +48,15 @@ fn every_fixture_is_read_by_tls_from_a_server_that_our_authority_vouches_for() {
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Untrusted, "{error}");
     }
+}
+
+#[test]
+fn ranges_of_an_object_of_nginx_are_those_that_were_asked_for() {
+    let server = need::server("http");
+    let fixture = Fixture::named("medium");
+    let options = quick().len(fixture.len);
+    let object = options.open(&server.url_of(&fixture)).unwrap();
+    ranges_are_right(&object, &fixture);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod http_objects;
 mod missing;
 mod plain;
 mod proxy;
+mod ranges;
 mod s3;
 mod s3_objects;
 mod tls;

@@ -30,17 +30,8 @@ impl Reply {
 /// `GET` with more fields, `Name: value`; the server closes the connection behind its reply.
 #[track_caller]
 pub(crate) fn get(address: &str, target: &str, fields: &[&str]) -> Reply {
-    let mut socket = TcpStream::connect(address).unwrap();
-    // A server that hangs is a failure with a name.
-    socket
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
-    socket
-        .write_all(request(address, target, fields).as_bytes())
-        .unwrap();
-    let mut said = Vec::new();
-    socket.read_to_end(&mut said).unwrap();
-    reply(said)
+    let head = request(address, target, fields);
+    reply(exchange(address, head.as_bytes(), b""))
 }
 
 /// `PUT` of a body, or another method that has one.
@@ -50,19 +41,26 @@ pub(crate) fn send(method: &str, address: &str, target: &str, body: &[u8]) -> Re
     // Data nodes take bytes as such and nothing else.
     let fields = [&length, "Content-Type: application/octet-stream"];
     let head = request(address, target, &fields).replacen("GET", method, 1);
-    let mut socket = TcpStream::connect(address).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
-    socket.write_all(head.as_bytes()).unwrap();
-    socket.write_all(body).unwrap();
-    let mut said = Vec::new();
-    socket.read_to_end(&mut said).unwrap();
+    let mut said = exchange(address, head.as_bytes(), body);
     if said.starts_with(b"HTTP/1.1 100 ") {
         let end = said.windows(4).position(|end| end == b"\r\n\r\n");
         said.drain(..end.expect("a head with its end") + 4);
     }
     reply(said)
+}
+
+/// Sends a request, and returns all that comes until the server closes the connection.
+#[track_caller]
+fn exchange(address: &str, head: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut socket = TcpStream::connect(address).unwrap();
+    // A server that hangs is a failure with a name.
+    let limit = Some(Duration::from_secs(30));
+    socket.set_read_timeout(limit).unwrap();
+    socket.write_all(head).unwrap();
+    socket.write_all(body).unwrap();
+    let mut said = Vec::new();
+    socket.read_to_end(&mut said).unwrap();
+    said
 }
 
 pub(crate) fn request(host: &str, target: &str, fields: &[&str]) -> String {

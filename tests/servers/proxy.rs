@@ -32,7 +32,7 @@ fn objects_are_read_through_the_proxy_with_tls_and_without() {
             "https" => by_proxy.clone().ca_bundle(server.fact("ca")),
             _ => by_proxy.clone(),
         };
-        let url = format!("{}{}", server.url(), fixture.encoded());
+        let url = server.url_of(&fixture);
         let object = options.open(&url).unwrap();
         assert_same(&object.read_to_end(0).unwrap(), &fixture.bytes());
     }

@@ -1,22 +1,19 @@
 //! Objects of the S3 server through the door of kvik.
 
-use std::time::Duration;
-
-use kvik::{
-    Addressing, Anonymous, ByteSize, ErrorKind, Keys, Kind, ReadAtExt, ReadPiece, RemoteHandle,
-    RemoteOptions,
-};
+use kvik::{Addressing, Anonymous, ByteSize, ErrorKind, Keys, Kind, ReadAtExt, RemoteOptions};
 use kvik_tests::need;
 use kvik_tests::pattern::assert_same;
+use kvik_tests::remote::quick;
 use kvik_tests::server::{Fixture, Server};
+
+use crate::ranges::ranges_are_right;
 
 fn keys(server: &Server) -> Keys {
     Keys::new(server.fact("access_key"), server.fact("secret_key"))
 }
 
 fn options(server: &Server) -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
+    quick()
         .endpoint_url(server.fact("endpoint"))
         .region(server.fact("region"))
         .keys(keys(server))
@@ -47,27 +44,7 @@ fn ranges_of_an_object_are_those_that_were_asked_for() {
         .len(fixture.len)
         .open_bucket_key(server.fact("bucket"), "medium")
         .unwrap();
-    let ranges = [
-        0..1,
-        4095..8193,
-        70_000..200_000,
-        fixture.len - 1..fixture.len,
-    ];
-    let mut bytes = ranges
-        .clone()
-        .map(|range| vec![0; (range.end - range.start) as usize]);
-    let mut pieces: Vec<ReadPiece<'_>> = bytes
-        .iter_mut()
-        .zip(&ranges)
-        .map(|(bytes, range)| ReadPiece::new(range.start, bytes.as_mut_slice()))
-        .collect();
-    object.read_ranges(&mut pieces).unwrap();
-    drop(pieces);
-    for (bytes, range) in bytes.iter().zip(ranges) {
-        assert_same(bytes, &fixture.part(range));
-    }
-    // At the end there is nothing.
-    assert_eq!(object.read_at(&mut [0; 10], fixture.len).unwrap(), 0);
+    ranges_are_right(&object, &fixture);
 }
 
 #[test]

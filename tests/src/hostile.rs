@@ -17,11 +17,13 @@
 mod asked;
 mod reply;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -43,6 +45,8 @@ pub enum Step {
     Repeat(Vec<u8>),
     /// Does nothing for a while.
     Wait(Duration),
+    /// Does nothing until the test comes to this barrier, too.
+    Meet(Arc<Barrier>),
     /// Does nothing until the client goes away.
     Silence,
     /// Ends the connection.
@@ -51,7 +55,8 @@ pub enum Step {
     Reset,
 }
 
-/// A server. It ends when this is dropped.
+/// A server. It ends when this is dropped, which fails if what it was told to do has failed: what a test asserts of a request
+/// it may assert there.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -65,6 +70,8 @@ struct Shared {
     sent: AtomicU64,
     connections: AtomicU64,
     over: AtomicBool,
+    // What the first panic of `play` said.
+    failed: Mutex<Option<String>>,
     // By their number, so that they end with the server.
     sockets: Mutex<HashMap<u64, TcpStream>>,
 }
@@ -116,6 +123,7 @@ impl Server {
             sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            failed: Mutex::default(),
             sockets: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
@@ -175,6 +183,12 @@ impl Drop for Server {
             // One that has ended is what it is to be.
             let _ = socket.shutdown(Shutdown::Both);
         }
+        let failed = self.shared.failed.lock().unwrap().take();
+        if let Some(why) = failed
+            && !thread::panicking()
+        {
+            panic!("the server of this test failed: {why}");
+        }
     }
 }
 
@@ -209,7 +223,9 @@ impl Shared {
             };
             all.push(asked.clone());
             drop(all);
-            let Script(steps) = (self.play)(&asked);
+            let Some(Script(steps)) = self.plan(&asked) else {
+                return Ok(());
+            };
             for step in steps {
                 match step {
                     Step::Send(bytes) => {
@@ -222,6 +238,9 @@ impl Shared {
                         self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     },
                     Step::Wait(time) => thread::sleep(time),
+                    Step::Meet(barrier) => {
+                        barrier.wait();
+                    }
                     Step::Silence => return self.wait_until_gone(&watched),
                     Step::Close => return Ok(()),
                     Step::Reset => {
@@ -232,6 +251,16 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// What the test says about a request; where that fails, the connection ends, and the test with the server.
+    fn plan(&self, asked: &Asked) -> Option<Script> {
+        let plan = catch_unwind(AssertUnwindSafe(|| (self.play)(asked)));
+        plan.map_err(|why| {
+            let mut failed = self.failed.lock().unwrap();
+            failed.get_or_insert_with(|| said(why.as_ref()));
+        })
+        .ok()
     }
 
     fn wait_until_gone(&self, socket: &TcpStream) -> io::Result<()> {
@@ -252,5 +281,46 @@ impl Shared {
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+fn said(why: &(dyn Any + Send)) -> String {
+    let text = why.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| why.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without words").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_in_a_server_fails_its_test() {
+        let server = Server::start(|asked| {
+            assert_eq!(asked.path, "/another", "the path");
+            Reply::status(404).script()
+        });
+        let unanswered = TcpStream::connect(server.address()).and_then(|mut socket| {
+            socket.write_all(b"GET /object HTTP/1.1\r\n\r\n")?;
+            socket.read(&mut [0])
+        });
+        assert_eq!(unanswered.unwrap(), 0);
+        let why = catch_unwind(AssertUnwindSafe(|| drop(server))).unwrap_err();
+        let text = said(why.as_ref());
+        assert!(
+            text.contains("the path") && text.contains("/object"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_test_that_has_failed_already_is_not_failed_again() {
+        let failed = catch_unwind(|| {
+            let server = Server::start(|_| panic!("in the server"));
+            let _ = TcpStream::connect(server.address())
+                .and_then(|mut socket| socket.write_all(b"GET / HTTP/1.1\r\n\r\n"));
+            panic!("in the test");
+        });
+        assert_eq!(said(failed.unwrap_err().as_ref()), "in the test");
     }
 }

@@ -27,6 +27,8 @@ pub mod mounts;
 pub mod need;
 pub mod os;
 pub mod pattern;
+pub mod percent;
+pub mod remote;
 pub mod s3;
 pub mod server;
 pub mod tls;

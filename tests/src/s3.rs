@@ -5,6 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::hostile::{Asked, Reply};
+use crate::percent::{decoded, encoded};
 
 /// Whom a server knows, and the region that it is in.
 #[derive(Clone, Debug)]
@@ -103,36 +104,9 @@ pub fn refusal(status: u16, code: &str, more: &str) -> Reply {
     Reply::with(status, body.as_bytes()).header("content-type", "application/xml")
 }
 
-/// What a path means.
-#[must_use]
-pub fn decoded(path: &str) -> Vec<u8> {
-    let bytes = path.as_bytes();
-    let mut meant = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits = path.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                meant.push(byte);
-                at += 3;
-            }
-            None => {
-                meant.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    meant
-}
-
 /// The same encoded once, but for letters, digits, `-._~` and what is `kept`.
 fn again(text: &str, kept: &[u8]) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    let byte = |byte: u8| match plain(&byte) || kept.contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    decoded(text).into_iter().map(byte).collect()
+    encoded(&decoded(text), kept)
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {

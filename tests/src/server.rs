@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::pattern::pattern;
+use crate::percent;
 
 /// One server: `address` and `url` are always there, what else a client must know differs.
 #[derive(Debug)]
@@ -58,6 +59,12 @@ impl Server {
     #[must_use]
     pub fn url(&self) -> &str {
         self.fact("url")
+    }
+
+    /// The URL of a fixture.
+    #[must_use]
+    pub fn url_of(&self, fixture: &Fixture) -> String {
+        format!("{}{}", self.url(), fixture.encoded())
     }
 
     /// The part of the URL behind the address, with its `/` at both ends.
@@ -118,12 +125,7 @@ impl Fixture {
     /// Its name in the path of a URL: encoded but for letters, digits, `-._~` and `/`.
     #[must_use]
     pub fn encoded(&self) -> String {
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
-        let byte = |byte: u8| match plain(&byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        };
-        self.name.bytes().map(byte).collect()
+        percent::encoded(self.name.as_bytes(), b"/")
     }
 }
 

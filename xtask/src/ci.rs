@@ -41,12 +41,11 @@ fn tidy() -> Done<String> {
 }
 
 fn fmt() -> Done<String> {
-    // A workspace of its own, which the other call does not see.
-    plain(&mut cargo([
-        "fmt",
-        "--manifest-path=xtask/bindgen/Cargo.toml",
-        "--check",
-    ]))?;
+    // Workspaces of their own, which the last call does not see.
+    for manifest in ["xtask/bindgen/Cargo.toml", "fuzz/Cargo.toml"] {
+        let manifest = format!("--manifest-path={manifest}");
+        plain(&mut cargo(["fmt", &manifest, "--check"]))?;
+    }
     plain(&mut cargo(["fmt", "--all", "--check"]))
 }
 

@@ -23,6 +23,7 @@ mod state;
 mod tls;
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use self::group::Group;
@@ -30,7 +31,7 @@ use self::place::Place;
 use self::ports::Ports;
 use self::state::{Server, State};
 use crate::flags::Servers;
-use crate::process::Done;
+use crate::process::{self, Done};
 
 pub(crate) fn run(what: Servers) -> Done {
     match what {
@@ -52,8 +53,12 @@ pub(crate) enum Up {
     Before,
 }
 
-/// The program nginx, fetched where it is missing, for a benchmark that starts it by itself.
+/// The program nginx for a benchmark that starts it by itself: the one that is installed here, else one that is fetched, and
+/// then with all that the servers are.
 pub(crate) fn nginx() -> Done<PathBuf> {
+    if process::answers(Command::new("nginx").arg("-v")) {
+        return Ok("nginx".into());
+    }
     let place = Place::find()?;
     let _lock = place.lock()?;
     fetch::run(&place)?;
@@ -69,7 +74,9 @@ pub(crate) fn free_file_of_hdfs() -> Done<Option<String>> {
     });
     let url = |server: &Server| {
         let (folder, user) = (server.url(), server.fact("user"));
-        format!("{folder}bench.bin?user.name={user}")
+        // A benchmark makes it only where no other one is, and one that was killed has left its own.
+        let process = std::process::id();
+        format!("{folder}bench-{process}.bin?user.name={user}")
     };
     Ok(up.map(url))
 }

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod copies;
+mod fuzz;
 mod licences;
 mod links;
 mod places;
@@ -74,6 +75,7 @@ pub(crate) fn run() -> Done {
     problems.extend(unsafety::check(&graph, &files));
     problems.extend(places::check(&files));
     problems.extend(copies::check(&files));
+    problems.extend(fuzz::check()?);
     problems.extend(links::check(&files));
     problems.extend(promises::check(&files));
     if let Some(file) = codegen::stale()? {

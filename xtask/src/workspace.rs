@@ -49,14 +49,23 @@ pub(crate) struct Graph {
 
 impl Graph {
     pub(crate) fn load() -> Done<Self> {
+        Self::of("Cargo.toml")
+    }
+
+    /// That of another workspace of the repository. It fails where the lock of that one is not current.
+    pub(crate) fn of(manifest: &str) -> Done<Self> {
+        let manifest = format!("--manifest-path={manifest}");
         let text = process::ask(&mut process::cargo([
             "metadata",
             "--format-version=1",
             "--locked",
             "--filter-platform=x86_64-unknown-linux-gnu",
+            &manifest,
         ]))
         .map_err(|why| {
-            format!("{why}; if Cargo.lock is not current, run `cargo update --workspace`")
+            format!(
+                "{why}; if its Cargo.lock is not current, run `cargo update --workspace {manifest}`"
+            )
         })?;
         let graph: Value =
             serde_json::from_str(&text).map_err(|why| format!("cargo metadata: {why}"))?;

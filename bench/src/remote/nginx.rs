@@ -144,22 +144,7 @@ fn certify(folder: &Path) -> Outcome<PathBuf> {
     Ok(folder.join("ca.pem"))
 }
 
-const OPENSSL: &str = "\
-[req]
-distinguished_name = name
-[name]
-[authority]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-[server]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = serverAuth
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-subjectAltName = DNS:localhost, IP:127.0.0.1
-";
+const OPENSSL: &str = include_str!("openssl.cnf");
 const AUTHORITY: &str = "req -config openssl.cnf -new -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -x509 -days 30 \
     -extensions authority -subj /CN=kvik-bench-authority -keyout ca.key -out ca.pem";
 const REQUEST: &str = "req -config openssl.cnf -new -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 \

@@ -89,7 +89,7 @@ pub struct ReadingFigure {
 }
 
 /// Reads all of `object` with one call, then ranges of 4 KiB one after the other, then with 32 of them under way, at kvik's
-/// settings. What came in pieces is compared with what came at once.
+/// settings. The last 256 ranges of each way and round, which are in memory still, are compared with what came at once.
 ///
 /// # Errors
 /// `Cancelled` once `stop` is raised; `Misuse` without rounds, and for an object that is too short to measure; those of

@@ -11,8 +11,9 @@ use crate::rivals::Peers;
 use crate::trouble::{Outcome, Trouble};
 
 pub(crate) struct Site {
-    server: Nginx,
+    // They go before the server that they are connected to.
     pub(super) guests: Guests,
+    server: Nginx,
     /// Made when the first case wants it.
     cluster: OnceCell<ClusterFile>,
     cluster_url: Option<String>,
@@ -29,8 +30,8 @@ impl Site {
         let server = Nginx::start(program, folder, data)?;
         let guests = Guests::gather(peers, folder, len, &server.authority)?;
         Ok(Self {
-            server,
             guests,
+            server,
             cluster: OnceCell::new(),
             cluster_url: peers.webhdfs.clone(),
             data: data.to_owned(),

@@ -168,7 +168,7 @@ fn ended(who: &str) -> Trouble {
 const COMMON: &str = include_str!("../../compare/worker.py");
 const FILES: &str = include_str!("../../compare/files_worker.py");
 const REMOTE: &str = include_str!("../../compare/remote_worker.py");
-const END: &str = "main(answer)\n";
+const END: &str = "main(hello, Job)\n";
 
 #[cfg(test)]
 mod tests {

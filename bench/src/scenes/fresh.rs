@@ -8,6 +8,7 @@ use crate::loops::FreshLoop;
 use crate::memory::Pages;
 use crate::ours::Ours;
 use crate::race::{Amounts, Moved, Scene};
+use crate::scenes::LEAST_TURN;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 pub(crate) struct FreshScene<'a> {
@@ -93,5 +94,3 @@ impl Scene for FreshScene<'_> {
         Ok(())
     }
 }
-
-const LEAST_TURN: u64 = 32 << 20;

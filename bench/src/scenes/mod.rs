@@ -13,3 +13,6 @@ pub(crate) use list::{LIST, ListScene};
 pub(crate) use read::{Cache, ReadScene};
 pub(crate) use small::{SmallScene, place};
 pub(crate) use write::{WriteScene, WriteWay, difference};
+
+/// Bytes that a turn moves at least: to begin and to end it must cost nothing beside them.
+pub(crate) const LEAST_TURN: u64 = 32 << 20;

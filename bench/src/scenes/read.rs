@@ -6,6 +6,7 @@ use crate::loops::{ReadLoop, ReadTools};
 use crate::ours::{self, Ours};
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
+use crate::scenes::LEAST_TURN;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 /// Whether the file is in the page cache when a turn begins.
@@ -131,5 +132,3 @@ impl Scene for ReadScene<'_> {
         Ok(())
     }
 }
-
-const LEAST_TURN: u64 = 32 << 20;

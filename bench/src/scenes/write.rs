@@ -10,6 +10,7 @@ use crate::loops::{WriteLoop, direct};
 use crate::ours::{self, Ours};
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
+use crate::scenes::LEAST_TURN;
 use crate::trouble::{Doing, Outcome, Trouble};
 
 /// When a write is done.
@@ -179,5 +180,3 @@ pub(crate) fn difference(
     }
     Ok(None)
 }
-
-const LEAST_TURN: u64 = 32 << 20;

@@ -1,4 +1,5 @@
-//! Every setting once: name, variables, defaults, unit, effect, limits and sentence. All else that lists settings is made from here.
+//! Every setting once: name, variables, defaults, unit, effect, limits and sentence. All else that lists settings is made
+//! from here.
 //!
 //! [`settings!`] hands the rows to another macro, which is how the accessors of `Config`, the setters of `Layer`, the
 //! documentation page and the serialized form come from this one table.
@@ -19,8 +20,8 @@ macro_rules! settings {
     ($then:ident) => {
         $then! {
             /// The most threads that work on one transfer at the same time, the calling one included. An engine may keep several
-            /// tasks under way on each. The pool of threads is shared and only grows, to the largest number anybody has asked for. `auto` is the number of cores this process may use (affinity and
-            /// cgroup quota), at most 16.
+            /// tasks under way on each. The pool of threads is shared and only grows, to the largest number anybody has asked
+            /// for. `auto` is the number of cores this process may use (affinity and cgroup quota), at most 16.
             NumThreads num_threads: usize {
                 variables: &["KVIK_NUM_THREADS", "KVIK_NTHREADS", "KVIKIO_NTHREADS", "KVIKIO_NUM_THREADS"],
                 default: "auto",
@@ -87,7 +88,8 @@ macro_rules! settings {
                 effect: Effect::Now,
                 rule: Rule::any(),
             }
-            /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such blocks, and what finds none goes without.
+            /// The most bytes in one block of scratch memory between a file and its target. The process has no more than 16 such
+            /// blocks, and what finds none goes without.
             BounceBufferSize bounce_buffer_size: ByteSize {
                 variables: &["KVIK_BOUNCE_BUFFER_SIZE", "KVIKIO_BOUNCE_BUFFER_SIZE"],
                 default: "16 MiB",

@@ -31,9 +31,10 @@ impl ProxyUrl {
 
 impl fmt::Display for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without a scheme, `://` may stand in a password.
         let (scheme, rest) = match self.0.split_once("://") {
-            Some((scheme, rest)) => (Some(scheme), rest),
-            None => (None, self.0.as_str()),
+            Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
+            _ => (None, self.0.as_str()),
         };
         // A password that somebody forgot to encode may hold whatever ends it elsewhere: all up to the last `@` is hidden.
         let shown = match rest.rsplit_once('@') {
@@ -53,6 +54,14 @@ impl fmt::Debug for ProxyUrl {
     }
 }
 
+/// Whether a URL may begin with it (RFC 3986, section 3.1).
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::ProxyUrl;
@@ -66,6 +75,9 @@ mod tests {
             ("me:secret@proxy", "***@proxy"),
             ("http://me:se/cr@t@proxy", "http://***@proxy"),
             ("http://me:se://cret@proxy", "http://***@proxy"),
+            ("me:se://cret@proxy", "***@proxy"),
+            ("se/cr@t://x@proxy", "***@proxy"),
+            ("socks5h+x://me:secret@proxy", "socks5h+x://***@proxy"),
         ] {
             let proxy = ProxyUrl::new(said);
             assert_eq!(proxy.to_string(), shown);

@@ -1,5 +1,6 @@
 //! A value that is made at its first use, without a lock: [`Once`].
 
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
@@ -114,6 +115,15 @@ impl<T> PerProcess<T> {
         PerProcess(Once::new())
     }
 
+    /// The value of this process; `make` makes it unless it is there, as for [`get_or_make`](PerProcess::get_or_make), and
+    /// cannot fail.
+    pub fn get_or(&self, make: impl FnOnce() -> T) -> &T {
+        match self.get_or_make(|| Ok::<_, Infallible>(make())) {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
+    }
+
     /// The value of this process; `make` makes it unless it is there. Several threads may do so at a time, and all but one
     /// of what they made is dropped.
     ///
@@ -209,14 +219,15 @@ mod tests {
             }
         }
         let value = PerProcess::new();
-        let get = |number| value.get_or_make(|| Ok::<_, ()>(Untouchable(number)));
-        assert_eq!(get(1).unwrap().0, 1);
-        assert_eq!(get(2).unwrap().0, 1);
+        let get = |number| value.get_or(|| Untouchable(number)).0;
+        let fails = || value.get_or_make(|| Err::<Untouchable, _>("nothing"));
+        assert_eq!(fails().err(), Some("nothing"));
+        assert_eq!((get(1), get(2)), (1, 1));
+        assert_eq!(fails().map(|value| value.0), Ok(1));
         // SAFETY: the child does nothing but to make a value and to end.
         match unsafe { nix::unistd::fork() }.unwrap() {
             nix::unistd::ForkResult::Child => {
-                let made = get(3).unwrap().0;
-                let again = get(4).unwrap().0;
+                let (made, again) = (get(3), get(4));
                 // SAFETY: it ends the process.
                 unsafe { libc::_exit(made * 10 + again) }
             }
@@ -226,7 +237,7 @@ mod tests {
                 assert_eq!(status, expected);
             }
         }
-        assert_eq!(get(5).unwrap().0, 1);
+        assert_eq!(get(5), 1);
         std::mem::forget(value);
     }
 

@@ -102,8 +102,13 @@ impl<L: Layout> Transfer<L> {
         &self.layout
     }
 
-    /// Runs the transfer on the calling thread and up to `threads - 1` workers, and returns when it has settled.
+    /// Runs the transfer on the calling thread, if the engine works there, and up to `threads - 1` workers, and returns when
+    /// it has settled.
     pub(crate) fn run(self: &Arc<Self>, pool: &ThreadPool, threads: usize) -> Result<usize> {
+        if !self.engine.works_here() {
+            self.submit(pool, threads);
+            return self.wait();
+        }
         let job = Arc::clone(self) as Arc<dyn Job>;
         let helpers = threads.min(self.layout.batches()).saturating_sub(1);
         let helpers = pool.offer(&job, helpers, threads - 1);
@@ -139,7 +144,7 @@ impl<L: Layout> Transfer<L> {
     /// can wait, too.
     pub(crate) fn join(self: &Arc<Self>, pool: &ThreadPool) -> Result<usize> {
         self.check_process()?;
-        if !self.is_settled() && pool.check_process().is_ok() {
+        if !self.is_settled() && self.engine.works_here() && pool.check_process().is_ok() {
             let job = Arc::clone(self) as Arc<dyn Job>;
             if pool.revoke(&job, 1) == 1 {
                 job.turn(&|| false);

@@ -1,17 +1,20 @@
 //! Why a request did not bring what it was to bring, and whether making it again makes sense.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvik_core::{Error, ErrorKind, Op};
 
 /// What stopped one request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
     /// A clause without a secret: it becomes a part of the text of an error.
     pub(crate) why: String,
     pub(crate) again: Again,
+    /// Whether no server was asked: trying again costs nobody anything.
+    pub(crate) is_unsent: bool,
     cause: Option<Cause>,
 }
 
@@ -33,6 +36,7 @@ impl Failure {
             kind,
             why: why.into(),
             again: Again::Never,
+            is_unsent: false,
             cause: None,
         }
     }
@@ -50,6 +54,14 @@ impl Failure {
         }
     }
 
+    /// One of a request that was not made, since others met it just before.
+    pub(crate) fn unsent(kind: ErrorKind, why: impl Into<String>) -> Failure {
+        Failure {
+            is_unsent: true,
+            ..Failure::passing(kind, why)
+        }
+    }
+
     /// What a server sent is not what it has to send.
     pub(crate) fn reply(why: impl Into<String>) -> Failure {
         Failure::passing(ErrorKind::BadReply, why)
@@ -64,7 +76,7 @@ impl Failure {
         mut self,
         cause: impl std::error::Error + Send + Sync + 'static,
     ) -> Failure {
-        self.cause = Some(Cause(Box::new(cause)));
+        self.cause = Some(Cause(Arc::new(cause)));
         self
     }
 
@@ -90,7 +102,11 @@ impl Failure {
 /// What an error says, for a text that says itself what was being done and where, and what the next step is.
 pub(crate) fn clause_of(error: &Error) -> String {
     let text = error.to_string();
-    let mut clause = text.strip_prefix(&format!("{}: ", error.op()));
+    let done = match error.place() {
+        Some(place) => format!("{} {place}: ", error.op()),
+        None => format!("{}: ", error.op()),
+    };
+    let mut clause = text.strip_prefix(&done);
     if let (Some(found), Some(advice)) = (clause, error.advice()) {
         clause = found.strip_suffix(&format!("; {advice}"));
     }
@@ -98,7 +114,8 @@ pub(crate) fn clause_of(error: &Error) -> String {
 }
 
 /// An error of whatever type.
-pub(crate) struct Cause(pub(crate) Box<dyn std::error::Error + Send + Sync>);
+#[derive(Clone)]
+pub(crate) struct Cause(pub(crate) Arc<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ use kvik_core::{
     IoBufMut, Op, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
 };
 
+use crate::endpoint::Addressing;
 use crate::fetch::{Fetch, Room, Stretch};
 use crate::location::Kind;
 use crate::object::Object;
@@ -50,6 +51,8 @@ struct Opened {
 pub struct S3Facts {
     /// The URL that requests go to, without secrets.
     pub address: String,
+    /// Where the bucket stands in that: in the path or in the host, and never [`Addressing::Auto`].
+    pub addressing: Addressing,
     /// Where the keys that sign came from, for people to read; `None` if nothing is signed.
     pub keys: Option<String>,
     /// The region that requests are for.
@@ -146,6 +149,7 @@ impl RemoteHandle {
         match &self.0.object.origin.asker {
             Asker::Store(store) => Some(S3Facts {
                 address: store.address(),
+                addressing: store.addressing(),
                 keys: store.key_source(),
                 region: store.region_in_use(),
             }),
@@ -317,12 +321,7 @@ impl fmt::Debug for RemoteHandle {
 /// The pool of all remote handles. Workers that wait for a network are not to keep those of files waiting.
 fn shared_pool() -> ThreadPool {
     static POOL: PerProcess<ThreadPool> = PerProcess::new();
-    let made =
-        POOL.get_or_make(|| Ok::<_, std::convert::Infallible>(ThreadPool::new("kvik-remote")));
-    match made {
-        Ok(pool) => pool.clone(),
-        Err(never) => match never {},
-    }
+    POOL.get_or(|| ThreadPool::new("kvik-remote")).clone()
 }
 
 /// How many threads have how many requests under way each, so that all of them are as many as can be, and no more than

@@ -43,6 +43,7 @@ mod pending_open;
 
 mod crowd;
 mod failure;
+mod latest;
 mod pace;
 mod redirect;
 mod reply;

@@ -7,6 +7,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use kvik_core::ErrorKind;
 use kvik_stats::names;
+use url::Url;
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
@@ -91,10 +92,10 @@ impl Object {
         Ok(())
     }
 
-    /// Bytes from `offset` on came wrong, or not to their end.
-    pub(crate) fn stumbled(&self, offset: u64) {
+    /// Bytes from `offset` on came wrong from `data_node`, or not to their end.
+    pub(crate) fn stumbled(&self, offset: u64, data_node: &Url) {
         if let Asker::Cluster(cluster) = &self.origin.asker {
-            cluster.stumbled(offset);
+            cluster.stumbled(offset, data_node);
         }
     }
 

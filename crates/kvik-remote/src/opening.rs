@@ -22,19 +22,19 @@ pub(crate) struct Found {
     pub(crate) head: Bytes,
 }
 
-/// Asks for the first bytes, or a name node for the status of the file. Where the server sends the whole object instead, it is kept if it has no more than `whole`
-/// bytes.
+/// Asks for the first bytes, or a name node for the status of the file. Where the server sends the whole object instead, it is
+/// kept if it has no more than `whole` bytes.
 ///
 /// # Errors
 /// `RangeUnsupported` if it has more; else what the last request met.
 pub(crate) async fn open(origin: &Origin, whole: u64) -> Result<Found> {
-    names::HTTP_SIZE_PROBES.increment();
+    names::REMOTE_SIZE_PROBES.increment();
     let begun = Instant::now();
     let mut failures = Failures::default();
     loop {
         match attempt(origin, whole).await {
             Ok(found) => {
-                names::HTTP_SIZE_PROBING.add(begun.elapsed().as_nanos() as u64);
+                names::REMOTE_SIZE_PROBING.add(begun.elapsed().as_nanos() as u64);
                 return Ok(found);
             }
             Err(failure) => {

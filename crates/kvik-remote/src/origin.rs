@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +28,9 @@ use crate::reply::{self, Answer, Known};
 use crate::retry::{Budget, Policy};
 use crate::server::ServerName;
 use crate::store::{Refused, Store, Tried};
-use crate::transport::{Body, Client, ClientOptions, Reply, Request, Soon, Transport, body_within};
+use crate::transport::{
+    Body, Client, ClientOptions, Connecting, Reply, Request, Soon, Transport, body_within,
+};
 use crate::validator::Validator;
 use crate::width::Width;
 
@@ -76,12 +79,16 @@ pub(crate) struct Shared {
     permits: Arc<Semaphore>,
     pub(crate) budget: Budget,
     width: Mutex<Width>,
+    // What it says: each read asks for it.
+    requests: AtomicUsize,
 }
 
 /// An answer that was judged, and its body.
 pub(crate) struct Answered {
     pub(crate) answer: Answer,
     pub(crate) validator: Validator,
+    /// Who sends the body, as its cluster calls it; for a file of HDFS only.
+    pub(crate) data_node: Option<Url>,
     body: Box<dyn Body>,
     idle: Duration,
     // As long as bytes may come, the request is under way.
@@ -90,50 +97,44 @@ pub(crate) struct Answered {
 
 impl Origin {
     /// What requests of this process share.
-    ///
-    /// # Errors
-    /// No client can be set up.
-    pub(crate) fn shared(&self) -> Result<&Shared, Failure> {
+    pub(crate) fn shared(&self) -> &Shared {
         self.shared_over(|client| client)
     }
 
     /// The same, and where nothing was shared by now, over what `wrap` makes of the client.
-    ///
-    /// # Errors
-    /// No client can be set up.
     pub(crate) fn shared_over(
         &self,
         wrap: impl FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport>,
-    ) -> Result<&Shared, Failure> {
-        let made = self.shared.get_or_make(|| {
+    ) -> &Shared {
+        self.shared.get_or(|| {
             let most = match self.most_requests {
                 0 => Semaphore::MAX_PERMITS,
                 most => most.min(Semaphore::MAX_PERMITS),
             };
-            Ok::<_, kvik_core::Error>(Shared {
-                transport: wrap(Client::shared(&self.client)?),
+            let width = Width::new();
+            Shared {
+                transport: wrap(Client::shared(&self.client)),
                 permits: Arc::new(Semaphore::new(most)),
                 budget: Budget::new(),
-                width: Mutex::new(Width::new()),
-            })
-        });
-        made.map_err(Failure::of)
+                requests: AtomicUsize::new(width.requests()),
+                width: Mutex::new(width),
+            }
+        })
     }
 
     /// How many requests a read has under way, where nobody has said it.
     pub(crate) fn requests(&self) -> usize {
-        // Without a client there will be none, and each will say why.
-        self.shared().map_or(1, |shared| shared.width().requests())
+        self.shared().requests.load(Ordering::Relaxed)
     }
 
     /// Learns from what so many requests brought; returns how many there are to be from now on.
     pub(crate) fn learn(&self, requests: usize, bytes: u64, time: Duration) -> usize {
-        let Ok(shared) = self.shared() else {
-            return requests;
-        };
+        let shared = self.shared();
         let mut width = shared.width();
         width.note(requests, bytes, time);
-        width.requests()
+        let requests = width.requests();
+        shared.requests.store(requests, Ordering::Relaxed);
+        requests
     }
 
     /// Under which name what it brings is counted.
@@ -169,11 +170,11 @@ impl Origin {
         range: Option<&Range<u64>>,
         known: Known<'_>,
     ) -> Result<Answered, Failure> {
-        let shared = self.shared()?;
+        let shared = self.shared();
         let permit = self.permit().await?;
         if let (Asker::Cluster(cluster), Some(range), Some(len)) = (&self.asker, range, known.len) {
             let asked = cluster.ask(self, range, len).await;
-            let (reply, answer) = asked.map_err(|failure| {
+            let (reply, answer, data_node) = asked.map_err(|failure| {
                 // A name node names hosts, too.
                 let why = redact::hide(&failure.why, &self.secrets_of_caller());
                 failure.saying(why)
@@ -182,6 +183,7 @@ impl Origin {
             return Ok(Answered {
                 answer,
                 validator: Validator::of(&reply.headers),
+                data_node,
                 body: reply.body,
                 idle: self.limits.idle,
                 _permit: permit,
@@ -207,6 +209,7 @@ impl Origin {
         Ok(Answered {
             answer,
             validator,
+            data_node: None,
             body,
             idle: self.limits.idle,
             _permit: permit,
@@ -280,10 +283,8 @@ impl Origin {
                 let cause = self.cause(&mut reply, &first, &url).await;
                 return Err(self.clean(self.refusal(&reply, &cause), &first, &url));
             }
-            if self.server.get().is_none() {
-                let secrets = self.secrets(&first, &url);
-                self.server.meet(&reply.headers, &secrets);
-            }
+            self.server
+                .meet(&reply.headers, || self.secrets(&first, &url));
             let everything = 0..u64::MAX;
             let asked = range.unwrap_or(&everything);
             let answer = reply::judge(reply.status, &reply.headers, asked, known)
@@ -364,24 +365,31 @@ impl Origin {
 
     /// Waits until another request may be under way.
     pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        let permits = Arc::clone(&self.shared()?.permits);
+        let permits = Arc::clone(&self.shared().permits);
         let permit = permits.acquire_owned().await;
         permit.map_err(|_| Failure::lasting(ErrorKind::Internal, "nobody asks"))
     }
 
     pub(crate) async fn send(&self, shared: &Shared, request: Request) -> Result<Reply, Failure> {
         // Before the clock runs: a server is not silent that was not asked.
-        let admission = Crowd::of(&request.url).enter().await;
+        let admission = Crowd::of(&request.url).enter().await?;
         names::HTTP_REQUESTS.increment();
         let limit = self.limits.first_byte;
-        let sent = tokio::time::timeout(limit, shared.transport.send(request));
+        let connection = Connecting::default();
+        let sent = connection.watch(shared.transport.send(request));
+        let sent = tokio::time::timeout(limit, sent);
         let outcome = sent.await.unwrap_or_else(|_| Err(silence(limit)));
         match &outcome {
             Ok(reply) if matches!(reply.status.as_u16(), 429 | 503) => admission.too_many(),
             Ok(_) => admission.answered(),
-            Err(failure) if failure.kind == ErrorKind::TimedOut => admission.too_many(),
-            // A connection that breaks says nothing of how many may ask.
-            Err(_) => {}
+            Err(failure) => match failure.kind {
+                ErrorKind::TimedOut | ErrorKind::Unreachable if connection.lacks() => {
+                    admission.unconnected(failure);
+                }
+                ErrorKind::TimedOut => admission.silent(failure),
+                // A connection that breaks says nothing of how many may ask.
+                _ => {}
+            },
         }
         let reply = outcome?;
         if !reply.status.is_success() {
@@ -410,13 +418,13 @@ impl Origin {
     }
 
     /// What of them the caller gave.
-    pub(crate) fn secrets_of_caller(&self) -> Vec<String> {
+    fn secrets_of_caller(&self) -> Vec<String> {
         let tokens = self.bearer.iter().flat_map(Bearer::secrets);
         self.secrets.iter().cloned().chain(tokens).collect()
     }
 
     /// What no text may show, even where the server says it that answered to `request` at `url`.
-    fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
+    pub(crate) fn secrets(&self, request: &Request, url: &Url) -> Vec<String> {
         let mut secrets = self.secrets_of_caller();
         if let Asker::Store(store) = &self.asker {
             secrets.extend(store.secrets());

@@ -3,8 +3,9 @@
 /// How many requests may be under way to a host.
 ///
 /// A host that nobody has asked yet is given few, and twice as many each time that all of these were answered: a burst of
-/// reads does not open all of its connections at once. One that says it is asked too much, or is silent, is given half
-/// of it, and from there on one more for each row of answers.
+/// reads does not open all of its connections at once. One that says it is asked too much, or takes requests and is silent,
+/// is given half of it, and from there on one more for each row of answers. Silence alone leaves what a new host is given:
+/// it may have reasons that have nothing to do with how many ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     limit: usize,
@@ -50,11 +51,20 @@ impl Pace {
         }
     }
 
-    /// The host refused a request since it has too many, or was silent.
+    /// The host refused a request since it has too many.
     pub(crate) fn too_many(&mut self, began: Began) {
+        self.cut(began, 1);
+    }
+
+    /// The host took a request, and was silent.
+    pub(crate) fn silent(&mut self, began: Began) {
+        self.cut(began, self.limit.min(FIRST));
+    }
+
+    fn cut(&mut self, began: Began, least: usize) {
         if began.0 == self.cuts {
             self.cuts += 1;
-            self.limit = (self.limit / 2).max(1);
+            self.limit = (self.limit / 2).max(least);
             self.quickly_to = self.limit;
             self.answers = 0;
         }
@@ -112,6 +122,19 @@ mod tests {
         }
         // Even one that had none left for us is tried again.
         assert_eq!(after(pace, 1).limit(), 2);
+    }
+
+    #[test]
+    fn a_host_that_is_silent_is_given_half_but_no_less_than_a_new_one() {
+        let mut pace = after(Pace::new(), 2);
+        for limit in [16, 8, 8] {
+            pace.silent(pace.begin());
+            assert_eq!(pace.limit(), limit);
+        }
+        pace.too_many(pace.begin());
+        // Nor is it given more for it.
+        pace.silent(pace.begin());
+        assert_eq!(pace.limit(), 4);
     }
 
     #[test]

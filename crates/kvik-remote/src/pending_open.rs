@@ -64,6 +64,7 @@ impl PendingOpen {
         let shared = Arc::new(Shared::default());
         let teller = Teller(Arc::clone(&shared));
         let work = runtime.spawn(async move { teller.0.tell(work.await) });
+        let work = work.abort_handle();
         PendingOpen {
             shared,
             work: Some(work),

@@ -12,14 +12,14 @@ use crate::redact;
 pub(crate) struct ServerName(OnceLock<String>);
 
 impl ServerName {
-    /// Hears what an answer says, without what it repeats of our secrets.
-    pub(crate) fn meet(&self, headers: &HeaderMap, secrets: &[String]) {
+    /// Hears what an answer says, without what it repeats of our `secrets`. These are put together for the first name only.
+    pub(crate) fn meet(&self, headers: &HeaderMap, secrets: impl FnOnce() -> Vec<String>) {
         let said = || headers.get(SERVER)?.to_str().ok();
         if self.get().is_none()
             && let Some(name) = said()
         {
             // Another answer may have been faster.
-            let _ = self.0.set(redact::foreign(name, secrets, LONGEST));
+            let _ = self.0.set(redact::foreign(name, &secrets(), LONGEST));
         }
     }
 
@@ -41,13 +41,13 @@ mod tests {
     fn the_first_name_counts_in_one_bounded_line_without_secrets() {
         let server = ServerName::default();
         let mut headers = HeaderMap::new();
-        server.meet(&headers, &[]);
+        server.meet(&headers, || unreachable!("there is no name"));
         assert_eq!(server.get(), None);
         let long = format!("one/1.0 hunter22 {}", "x".repeat(500));
         headers.insert(SERVER, HeaderValue::from_str(&long).unwrap());
-        server.meet(&headers, &["hunter22".to_owned()]);
+        server.meet(&headers, || vec!["hunter22".to_owned()]);
         headers.insert(SERVER, HeaderValue::from_static("two"));
-        server.meet(&headers, &[]);
+        server.meet(&headers, || unreachable!("there is one already"));
         let name = server.get().unwrap();
         assert!(
             name.starts_with("one/1.0 *** xxx") && name.len() < 130,

@@ -1,6 +1,6 @@
 //! Signatures of AWS, version 4: a request, keys, a region and a time go in, headers come out. Pure.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
@@ -14,6 +14,7 @@ use kvik_core::{Error, ErrorKind, Op, Result};
 use crate::credentials::Keys;
 use crate::endpoint::Request;
 use crate::percent;
+use crate::validator::YEAR_10000;
 
 /// Adds the headers of a signature to `request`, which has no body: who asks, when, and a seal on method, URL and all
 /// headers that it has so far. Headers added later are not sealed: the range is one of them, so that one signature serves all
@@ -136,8 +137,7 @@ fn check(keys: &Keys, region: &str, now: SystemTime) -> Result<()> {
         let why = "a region has letters, digits, hyphens and underscores only, and at least one";
         return Err(Error::new(ErrorKind::Config, Op::Configure, why));
     }
-    let year_10000 = UNIX_EPOCH + Duration::from_secs(253_402_300_800);
-    if now < UNIX_EPOCH || now >= year_10000 {
+    if !(UNIX_EPOCH..UNIX_EPOCH + YEAR_10000).contains(&now) {
         return Err(refused(
             "the clock of the machine shows a year that no signature can have",
         ));

@@ -1,5 +1,7 @@
 //! Signatures against the examples that AWS published, and against a second computation of them.
 
+use std::time::Duration;
+
 use hmac::{Hmac, KeyInit, Mac};
 use http::Method;
 use proptest::prelude::*;

@@ -40,8 +40,7 @@ impl Validator {
         let (modified, id) = (status.modified, status.id);
         let date = modified.and_then(|time| {
             let time = UNIX_EPOCH.checked_add(Duration::from_millis(time))?;
-            // Beyond the year 9999 there are no dates.
-            let is_date = time < UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
+            let is_date = time < UNIX_EPOCH + YEAR_10000;
             is_date.then(|| HeaderValue::try_from(httpdate::fmt_http_date(time)).ok())?
         });
         Validator {
@@ -132,8 +131,8 @@ fn opaque(tag: &HeaderValue) -> &[u8] {
     bytes.strip_prefix(b"W/").unwrap_or(bytes)
 }
 
-// The last of the year 9999.
-const LAST_SECOND: u64 = 253_402_300_800;
+/// From 1970 on; neither dates of HTTP nor those of signatures go beyond it.
+pub(crate) const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
 
 #[cfg(test)]
 mod tests {

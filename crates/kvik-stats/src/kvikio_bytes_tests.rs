@@ -15,7 +15,7 @@ fn bytes_of_kvikio_are_read_and_written_alike() {
     assert_eq!(summary.start_unix_ns(), 1_700_000_000_000_000_100);
     assert_eq!(summary.wall_ns(), 2_000_000_000);
     assert_eq!(summary.backend(Backend::RemoteHttp).errors, 1);
-    assert_eq!(summary.counter(&names::HTTP_RETRY_WAIT), 250_000_000);
+    assert_eq!(summary.counter(&names::HTTP_RETRY_BACKOFF), 250_000_000);
 }
 
 // The words are those of KvikIO 26.10, behind the place in its source that it puts before them.

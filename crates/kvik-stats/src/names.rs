@@ -373,7 +373,7 @@ pub static HTTP_RETRIES: Counter = Counter::new(row(
     "Requests that failed, or brought a part, and were made again for what was missing.",
 ));
 /// Time between a failed request and the next.
-pub static HTTP_RETRY_WAIT: Counter = Counter::new(row(
+pub static HTTP_RETRY_BACKOFF: Counter = Counter::new(row(
     "http_retry_backoff_ns",
     Nanoseconds,
     Unstable,
@@ -394,14 +394,14 @@ pub static HTTP_REDIRECTS_FORGOTTEN: Counter = Counter::new(row(
     "Redirects that were remembered and did not answer as they should, so that the first server was asked again.",
 ));
 /// An object was opened without its size being known.
-pub static HTTP_SIZE_PROBES: Counter = Counter::new(row(
+pub static REMOTE_SIZE_PROBES: Counter = Counter::new(row(
     "remote_size_probes",
     Events,
     Unstable,
     "Objects whose size was found out by their first bytes.",
 ));
 /// Time until sizes were known.
-pub static HTTP_SIZE_PROBING: Counter = Counter::new(row(
+pub static REMOTE_SIZE_PROBING: Counter = Counter::new(row(
     "remote_size_probing_ns",
     Nanoseconds,
     Unstable,
@@ -439,14 +439,14 @@ pub const SUMMARY: &[Metric] = &[
 
 /// The counters that KvikIO has as well, in its order.
 pub static KVIKIO: &[&Counter] = &[
-    &HTTP_SIZE_PROBES,
-    &HTTP_SIZE_PROBING,
+    &REMOTE_SIZE_PROBES,
+    &REMOTE_SIZE_PROBING,
     &HTTP_CONNECTIONS,
     &HTTP_DNS,
     &HTTP_TCP,
     &HTTP_TLS,
     &HTTP_RETRIES,
-    &HTTP_RETRY_WAIT,
+    &HTTP_RETRY_BACKOFF,
 ];
 
 /// The counters that are always on.
@@ -476,11 +476,11 @@ pub static COUNTERS: &[&Counter] = &[
     &HTTP_CLOSED_CONNECTIONS,
     &HTTP_REQUESTS,
     &HTTP_RETRIES,
-    &HTTP_RETRY_WAIT,
+    &HTTP_RETRY_BACKOFF,
     &HTTP_REDIRECTS,
     &HTTP_REDIRECTS_FORGOTTEN,
-    &HTTP_SIZE_PROBES,
-    &HTTP_SIZE_PROBING,
+    &REMOTE_SIZE_PROBES,
+    &REMOTE_SIZE_PROBING,
     &HTTP_WITHOUT_VALIDATOR,
 ];
 

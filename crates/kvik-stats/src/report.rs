@@ -78,8 +78,8 @@ impl Summary {
             return Ok(());
         }
         let (probes, probing) = (
-            count(&names::HTTP_SIZE_PROBES),
-            time(&names::HTTP_SIZE_PROBING),
+            count(&names::REMOTE_SIZE_PROBES),
+            time(&names::REMOTE_SIZE_PROBING),
         );
         row(
             "http size probes",
@@ -89,7 +89,10 @@ impl Summary {
         let (connections, tls) = (count(&names::HTTP_CONNECTIONS), time(&names::HTTP_TLS));
         let made = format_args!("{connections} connections, {dns} dns, {tcp} tcp, {tls} tls");
         row("http handshake", made)?;
-        let (retries, backoff) = (count(&names::HTTP_RETRIES), time(&names::HTTP_RETRY_WAIT));
+        let (retries, backoff) = (
+            count(&names::HTTP_RETRIES),
+            time(&names::HTTP_RETRY_BACKOFF),
+        );
         row(
             "http retries",
             format_args!("{retries} retries, {backoff} backoff"),

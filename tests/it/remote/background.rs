@@ -11,18 +11,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use kvik::{ByteSize, ErrorKind, Keys, ReadAtExt, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, Keys, ReadAtExt, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 use kvik_tests::s3::Account;
 
 use crate::child;
 
 const LEN: usize = 200_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 /// The smallest executor: it polls when it is woken.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
@@ -75,6 +72,37 @@ fn an_object_is_opened_and_read_within_any_executor() {
     ] {
         assert_same(&bytes, &pattern(1, 0, LEN));
     }
+}
+
+/// A thread that serves a runtime may not wait for another one; what it asks for others do.
+#[test]
+fn calls_that_wait_work_on_threads_of_a_runtime_as_well() {
+    let server = Server::of(pattern(1, 0, LEN));
+    let url = server.url("a");
+    let call = move || {
+        let object = quick().open(&url).unwrap();
+        assert_same(&object.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
+        let pending = object.submit_read(vec![0; 1000], 150_000);
+        pending.wait().unwrap();
+        assert_same(&pending.into_buf(), &pattern(1, 150_000, 1000));
+    };
+    let alone = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    alone.block_on(async { call() });
+    let many = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    many.block_on(async {
+        tokio::spawn({
+            let call = call.clone();
+            async move { call() }
+        })
+        .await
+        .unwrap();
+        tokio::task::spawn_blocking(call).await.unwrap();
+    });
 }
 
 #[test]

@@ -2,24 +2,21 @@
 //! server with a short queue made them wait for a minute.
 
 use std::collections::HashSet;
+use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use kvik::stats::names::{
     BYTES_BY_HTTP, BYTES_BY_S3, HTTP_CLOSED_CONNECTIONS, HTTP_CONNECTIONS, HTTP_DNS,
     HTTP_DNS_LOOKUPS, HTTP_RETRIES, HTTP_TCP, HTTP_TLS,
 };
-use kvik::{Anonymous, ByteSize, ErrorKind, ReadAtExt, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{Anonymous, ByteSize, ErrorKind, ReadAtExt, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 use kvik_tests::tls::{Authority, Certificate, url};
 
 const LEN: usize = 300_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 /// KvikIO opens all of them at once.
 #[test]
@@ -97,6 +94,24 @@ fn a_kept_connection_that_the_server_has_just_closed_is_no_failure() {
     assert_eq!(HTTP_RETRIES.get(), before.1);
 }
 
+/// Connections belong to whoever drives them, and who reads next is lent the one who did last.
+#[test]
+fn an_opening_and_the_reads_after_it_go_by_one_connection_on_any_thread() {
+    let server = Server::of(pattern(1, 0, LEN));
+    let handle = quick().open(&server.url("a")).unwrap();
+    let read = |offset| {
+        let mut bytes = [0; 1000];
+        handle.read_exact_at(&mut bytes, offset).unwrap();
+        assert_same(&bytes, &pattern(1, offset, 1000));
+    };
+    for offset in [100_000, 200_000, 299_000] {
+        read(offset);
+        std::thread::scope(|scope| scope.spawn(|| read(offset - 500)).join().unwrap());
+    }
+    handle.submit_read(vec![0; 1000], 150_000).wait().unwrap();
+    assert_eq!((server.asked().len(), server.connections()), (8, 1));
+}
+
 #[test]
 fn a_new_connection_that_ends_without_an_answer_is_one() {
     let server = Server::start(|_| Script(vec![Step::Close]));
@@ -147,6 +162,19 @@ fn connections_and_what_they_took_are_counted() {
     let [all, _, _, _, tls] = counts();
     assert_eq!(all, connections + secure.connections());
     assert!(tls > 0);
+}
+
+/// Once a host that had moved was looked for at its old address for some seconds more.
+#[test]
+fn a_name_whose_addresses_take_no_connection_is_asked_for_anew() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://localhost:{}/a", gone.local_addr().unwrap().port());
+    drop(gone);
+    for tries in 1..4 {
+        let error = quick().max_attempts(1).open(&url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        assert_eq!(HTTP_DNS_LOOKUPS.get(), tries);
+    }
 }
 
 #[test]

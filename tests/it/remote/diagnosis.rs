@@ -2,20 +2,16 @@
 
 mod trust;
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use kvik::{Diagnosis, ErrorKind, Keys, Outcome, RemoteOptions, Stage, Step};
 use kvik_tests::hostile::{Reply, Script, Server, Step as Play};
 use kvik_tests::pattern::pattern;
+use kvik_tests::remote::{nobody, quick};
 use kvik_tests::s3::refusal;
 
 fn object() -> Vec<u8> {
     pattern(5, 0, 100_000)
-}
-
-fn quick() -> RemoteOptions {
-    RemoteOptions::new().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 fn of_s3(server: &Server) -> RemoteOptions {
@@ -122,9 +118,13 @@ fn what_is_no_url_ends_the_walk_at_once() {
     ] {
         let diagnosis = quick().diagnose(url);
         let (step, found) = diagnosis.failure().unwrap();
-        assert_eq!(
-            (step.stage, found, diagnosis.steps.len()),
-            (Stage::Url, kind, 1)
+        assert_eq!((step.stage, found), (Stage::Url, kind));
+        let behind = &diagnosis.steps[1..];
+        assert_eq!(behind.len(), 10, "{behind:?}");
+        assert!(
+            behind
+                .iter()
+                .all(|step| step.outcome == Outcome::NotReached)
         );
         assert!(!format!("{diagnosis:?}").contains("secret"));
     }
@@ -148,9 +148,7 @@ fn a_name_without_addresses_is_told() {
 
 #[test]
 fn a_port_where_nobody_listens_is_told() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = nobody();
     let diagnosis = quick().diagnose(&format!("http://{address}/a"));
     let advice = format!("nobody listens at port {}", address.port());
     fails(
@@ -361,10 +359,7 @@ fn redirects_are_told_and_a_server_that_they_lead_to_is_named() {
     let led = format!("302 to {}", target.url("b?sig=***"));
     assert_eq!(fact(&diagnosis, Stage::Http, "redirects"), led);
 
-    let dead = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let dead = nobody();
     let server = Server::start(move |_| Reply::redirect(302, &format!("http://{dead}/b")).script());
     let diagnosis = quick().diagnose(&server.url("a"));
     let advice = format!("`kvik doctor http://{dead}/b`");
@@ -406,12 +401,11 @@ fn a_proxy_is_looked_at_in_place_of_the_server_and_told_as_such() {
         let told = fact(&diagnosis, stage, "proxy");
         assert!(told.ends_with("(from the caller)"), "{told}");
     }
+    let told = &step(&diagnosis, Stage::Dns).what;
+    assert_eq!(told, "`127.0.0.1` is an address, and no name");
     assert!(!format!("{diagnosis:?}").contains("hunter22"));
 
-    let dead = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let dead = nobody();
     let options = quick().proxy(&format!("http://{dead}"));
     let diagnosis = options.diagnose("https://kvik.invalid/a");
     let advice = "this is the proxy, not the server";
@@ -452,6 +446,32 @@ fn files_of_webhdfs_are_told_by_what_opening_says() {
         "Kerberos",
         "who asks",
     );
+    for stage in [Stage::Http, Stage::Clock, Stage::Range, Stage::Validator] {
+        let step = step(&diagnosis, stage);
+        assert_eq!(step.outcome, Outcome::NotReached);
+        assert!(step.what.contains("left to opening"), "{step:?}");
+    }
+}
+
+#[test]
+fn where_the_bucket_stands_is_not_read_out_of_a_host_that_begins_like_it() {
+    let server = Server::of(object());
+    let diagnosis = of_s3(&server).diagnose("s3://127/k");
+    assert_eq!(diagnosis.failure(), None, "{diagnosis:#?}");
+    let stands = fact(&diagnosis, Stage::Credentials, "bucket_stands");
+    assert_eq!(stands, "in the path");
+    let object = of_s3(&server).open("s3://127/k").unwrap();
+    assert_eq!(object.s3().unwrap().addressing, kvik::Addressing::Path);
+}
+
+#[test]
+fn a_store_asked_by_http_that_says_nothing_may_speak_tls() {
+    let server = Server::start(|_| Script(vec![Play::Close]));
+    let diagnosis = of_s3(&server).diagnose("s3://b/k");
+    let (step, _) = diagnosis.failure().unwrap();
+    assert_eq!(step.stage, Stage::Http);
+    let advice = step.advice.as_deref().unwrap();
+    assert!(advice.contains("write https://"), "{advice}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use kvik_tests::gpu::{Gpu, Kind, Memory};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
+use kvik_tests::remote;
 
 const LEN: usize = 300_000;
 
@@ -415,11 +416,9 @@ impl Place {
     }
 }
 
-/// Without waits between requests.
+/// Of known size, and without waits between requests.
 fn quick() -> RemoteOptions {
-    RemoteHandle::builder()
-        .len(LEN as u64)
-        .backoff(Duration::ZERO, Duration::ZERO)
+    remote::quick().len(LEN as u64)
 }
 
 #[track_caller]

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kvik::{ByteSize, Error, ErrorKind, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, Error, ErrorKind, RemoteOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
+use kvik_tests::remote;
 
 fn quick() -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
+    remote::quick()
         .whole_limit(ByteSize::mib(1))
         .first_byte_timeout(Duration::from_secs(20))
         .idle_timeout(Duration::from_secs(20))

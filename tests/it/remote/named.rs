@@ -1,10 +1,10 @@
 //! Options by name: those of fsspec and object_store were refused, or one of them passed over without a word.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use kvik::{ErrorKind, Kind, NamedOption, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ErrorKind, Kind, NamedOption, ReadAtExt, RemoteOptions};
 use kvik_tests::hostile::{Reply, Server};
+use kvik_tests::remote::quick;
 use kvik_tests::s3::Account;
 
 #[test]
@@ -48,8 +48,7 @@ fn an_object_of_s3_is_read_by_the_names_of_other_libraries() {
     }
     assert!(server.asked().iter().all(|asked| asked.path == "/b/k"));
     // What the map does not say stays as it was said.
-    let before = RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO);
-    let options = before
+    let options = quick()
         .endpoint_url(&endpoint)
         .with_map([("anon", "true"), ("max_retries", "0")])
         .unwrap();

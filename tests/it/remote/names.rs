@@ -1,14 +1,9 @@
 //! What stands in a URL, on its way to the server.
 
-use std::time::Duration;
-
-use kvik::{Keys, Location, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{Keys, Location, ReadAtExt};
 use kvik_tests::hostile::{Reply, Server};
+use kvik_tests::remote::quick;
 use kvik_tests::s3::Account;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 /// boto/botocore#2601, aws/aws-cli#8863, #2883: an IPv6 address or a user in the URL breaks the host and the signature.
 #[test]

@@ -5,26 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kvik::stats::names::{HTTP_SIZE_PROBES, HTTP_SIZE_PROBING};
-use kvik::{ByteSize, Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::stats::names::{REMOTE_SIZE_PROBES, REMOTE_SIZE_PROBING};
+use kvik::{ByteSize, Config, ErrorKind, Layer, ReadAtExt, RemoteHandle};
 use kvik_tests::hostile::{Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
+use kvik_tests::remote::quick;
 
 #[test]
 fn one_request_tells_the_size_and_its_bytes_are_kept() {
     let object = pattern(1, 0, 200_000);
     let server = Server::of(object.clone());
-    let before = HTTP_SIZE_PROBES.get();
+    let before = REMOTE_SIZE_PROBES.get();
     let handle = RemoteHandle::open(&server.url("a")).unwrap();
     assert_eq!(
-        (handle.len(), HTTP_SIZE_PROBES.get() - before),
+        (handle.len(), REMOTE_SIZE_PROBES.get() - before),
         (200_000, 1)
     );
-    assert!(HTTP_SIZE_PROBING.get() > 0);
+    assert!(REMOTE_SIZE_PROBING.get() > 0);
     let validator = handle.validator().unwrap();
     assert_eq!(validator.etag(), Some("\"version one\""));
     let mut bytes = vec![0; 65_536];

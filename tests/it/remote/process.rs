@@ -1,11 +1,10 @@
 //! Remote handles in a process: forks, statistics, and what is never shown.
 
-use std::time::Duration;
-
 use kvik::stats::SummaryMonitor;
 use kvik::{ErrorKind, RemoteHandle};
 use kvik_tests::hostile::{Reply, Server};
 use kvik_tests::pattern::pattern;
+use kvik_tests::remote::quick;
 
 use crate::child;
 
@@ -46,10 +45,7 @@ fn no_secret_is_shown() {
         let url = server.url(&format!("{path}?x-sig=the-signature"));
         url.replace("http://", "http://me:hunter2@")
     };
-    let options = RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
-        .header("x-key", "the-key")
-        .bearer("the-token");
+    let options = quick().header("x-key", "the-key").bearer("the-token");
     let refused = options.open(&url("refused")).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
     let object = options.open(&url("moved")).unwrap();

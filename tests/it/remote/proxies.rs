@@ -1,20 +1,16 @@
 //! Proxies: who is asked by which, and what they refuse. Once a proxy for one host was asked for all, or what a proxy said was
 //! taken for the server's answer.
 
-use std::time::Duration;
-
 use kvik::config::ProxyUrl;
-use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::{nobody, quick};
+use kvik_tests::tls::{Authority, Certificate};
 
 use crate::child;
 
 const LEN: usize = 100_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn object(asked: &Asked) -> Script {
     Reply::of(&pattern(1, 0, LEN), asked).script()
@@ -43,6 +39,35 @@ fn a_proxy_is_asked_for_the_whole_url_and_is_told_who_asks() {
         assert_eq!(who, Some("Basic bWU6cEBzcw=="));
         assert!(asked.range().is_some());
     }
+}
+
+#[test]
+fn a_proxy_by_tls_is_asked_for_what_needs_none_and_must_prove_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let proxy = authority.serve(Certificate::Right, object);
+    let address = format!("https://me:p%40ss@{}", proxy.address());
+    let options = quick().max_attempts(1).proxy(&address);
+    let trusting = options.clone().ca_bundle(authority.file(folder.path()));
+    let handle = trusting.open("http://server.invalid/a?b").unwrap();
+    assert_same(&handle.read_to_end(0).unwrap(), &pattern(1, 0, LEN));
+    for asked in proxy.asked() {
+        assert_eq!(asked.path, "http://server.invalid/a?b");
+        let who = asked.header("proxy-authorization");
+        assert_eq!(who, Some("Basic bWU6cEBzcw=="));
+    }
+    let before = proxy.asked().len();
+    let stranger = Authority::new();
+    let folder = tempfile::tempdir().unwrap();
+    let wary = options.ca_bundle(stranger.file(folder.path()));
+    let error = wary.open("http://server.invalid/a?b").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Untrusted, "{error}");
+    let says = format!(
+        "the certificate of the proxy https://***@{} (from the caller) is refused",
+        proxy.address()
+    );
+    assert!(error.to_string().contains(&says), "{error}");
+    assert_eq!(proxy.asked().len(), before);
 }
 
 #[test]
@@ -107,9 +132,7 @@ fn what_a_proxy_refuses_is_told_as_its_refusal_and_without_its_password() {
     let refusing = |status| Server::start(move |_| Reply::status(status).script());
     let (strict, broken) = (refusing(407), refusing(502));
     let silent = Server::start(|_| Script(vec![Step::Close]));
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://me:p%40ss@{}", gone.local_addr().unwrap());
-    drop(gone);
+    let nobody = format!("http://me:p%40ss@{}", nobody());
     let password = "asks for a name and a password";
     for (proxy, url, kind, says) in [
         (

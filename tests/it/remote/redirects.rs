@@ -3,15 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kvik::stats::names::{HTTP_REDIRECTS_FORGOTTEN, HTTP_RETRIES};
-use kvik::{ErrorKind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ErrorKind, ReadAtExt};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 200_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn has_secret(asked: &Asked) -> bool {
     asked.header("authorization").is_some() || asked.header("x-key").is_some()

@@ -4,19 +4,15 @@
 use std::time::Duration;
 
 use kvik::stats::names::HTTP_RETRIES;
-use kvik::{ByteSize, Error, ErrorKind, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, Error, ErrorKind, ReadOptions, RemoteHandle};
 use kvik_tests::hostile::{Asked, Reply, Script, Server};
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 300_000;
 
 fn object() -> Vec<u8> {
     pattern(7, 0, LEN)
-}
-
-/// Without waits between requests.
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 /// Of known size, so that the first request is the first of a read.
@@ -77,20 +73,6 @@ fn what_is_missing_of_a_body_is_asked_for_from_the_byte_that_was_reached() {
     recovers(&server, 2);
     let starts: Vec<_> = server.asked().iter().filter_map(Asked::range).collect();
     assert_eq!(starts, [0..LEN, 70_000..LEN, 140_000..LEN]);
-}
-
-/// H2: or by a reset.
-#[test]
-fn a_reset_connection_is_no_end_of_the_read() {
-    recovers(&wrong(2, |right, _| right.reset(100)), 2);
-}
-
-/// H2: a chunked body that ends early, by an end that is one.
-#[test]
-fn a_chunked_body_that_is_too_short_is_not_all_of_it() {
-    let half = pattern(7, 0, LEN / 2);
-    let server = wrong(1, move |right, _| right.body(&half).chunked().script());
-    recovers(&server, 1);
 }
 
 /// H2: half of it, and then nothing.
@@ -157,24 +139,6 @@ fn bytes_of_another_range_are_never_taken() {
         "the server sent bytes 1..300000 of 300000 where 0..300000 were asked for, and so 3 times",
     );
     recovers(&wrong(2, shifted), 2);
-}
-
-#[test]
-fn a_body_that_is_longer_than_it_says_is_refused() {
-    let server = wrong(usize::MAX, |right, asked| {
-        let range = asked.range().unwrap();
-        let long = pattern(7, range.start as u64, range.len() + 100);
-        right.body(&long).chunked().script()
-    });
-    fails(&server, ErrorKind::BadReply, 0, "the body is longer");
-}
-
-#[test]
-fn a_length_that_contradicts_the_range_is_refused() {
-    let server = wrong(usize::MAX, |right, _| {
-        right.header("content-length", "299999").cut(299_999)
-    });
-    fails(&server, ErrorKind::BadReply, 2, "the length of the body");
 }
 
 #[test]
@@ -247,60 +211,6 @@ fn a_server_that_names_a_time_is_given_it() {
     let begun = std::time::Instant::now();
     recovers(&server, 1);
     assert!(begun.elapsed() >= Duration::from_secs(1));
-}
-
-#[test]
-fn garbage_is_no_answer() {
-    for garbage in [
-        "SSH-2.0-OpenSSH_9.6\r\n",
-        "HTTP/1.1 twohundred OK\r\n\r\n",
-        "\r\n\r\n\r\n\r\n",
-        "HTTP/1.1 206 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
-    ] {
-        let server = wrong(usize::MAX, move |_, _| {
-            use kvik_tests::hostile::Step;
-            Script(vec![Step::Send(garbage.into()), Step::Close])
-        });
-        let (outcome, retries) = read(&server);
-        let error = outcome.map(drop).unwrap_err();
-        let known = [ErrorKind::Unreachable, ErrorKind::BadReply];
-        assert!(known.contains(&error.kind()), "{garbage}: {error:?}");
-        assert_eq!(retries, 2, "{garbage}");
-    }
-}
-
-#[test]
-fn a_head_without_an_end_does_not_fill_the_memory() {
-    let server = wrong(usize::MAX, |right, _| {
-        let many = (0..10_000).fold(right, |reply, number| {
-            reply.header(&format!("x-{number}"), "0123456789")
-        });
-        many.script()
-    });
-    let (outcome, _) = read(&server);
-    assert!(outcome.is_err());
-}
-
-#[test]
-fn heads_may_come_in_two_pieces_split_anywhere() {
-    let object = object();
-    let len = Reply::of(&object, &asked_for_all()).head().len();
-    let server = Server::start(move |asked| Reply::of(&object, asked).split_head(asked.number));
-    let handle = known(&server);
-    for _ in 0..len {
-        let mut bytes = [0; 100];
-        handle.read_exact_at(&mut bytes, 1000).unwrap();
-        assert_same(&bytes, &pattern(7, 1000, 100));
-    }
-}
-
-fn asked_for_all() -> Asked {
-    Asked {
-        number: 0,
-        connection: 0,
-        path: String::new(),
-        headers: vec![("range".to_owned(), "bytes=1000-1099".to_owned())],
-    }
 }
 
 /// A connection that the server ends while nobody uses it is not the next request's misfortune.

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use kvik::stats::names::HTTP_RETRIES;
 use kvik::{
     Addressing, Anonymous, ByteSize, Credentials, ErrorKind, Finding, Keys, Kind, ReadAtExt,
-    RemoteHandle, RemoteOptions,
+    RemoteOptions,
 };
 use kvik_tests::hostile::{Asked, Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
-use kvik_tests::s3::{Account, decoded, refusal};
+use kvik_tests::percent::decoded;
+use kvik_tests::remote::quick;
+use kvik_tests::s3::{Account, refusal};
 
 fn account() -> Account {
     Account::new("AKIAMINE", "hunter/2+2")
@@ -23,8 +24,7 @@ fn keys() -> Keys {
 }
 
 fn options(server: &Server) -> RemoteOptions {
-    RemoteHandle::builder()
-        .backoff(Duration::ZERO, Duration::ZERO)
+    quick()
         .endpoint_url(&server.url(""))
         .region("eu-west-1")
         .keys(keys())

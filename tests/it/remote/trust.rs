@@ -1,21 +1,16 @@
 //! H6: servers by TLS, and whom to trust. Once the path of the certificates was that of the machine where it was built.
 
-use std::time::Duration;
-
 use kvik::stats::names::HTTP_RETRIES;
-use kvik::{Config, ErrorKind, Layer, ReadAtExt, RemoteHandle, RemoteOptions};
+use kvik::{Config, ErrorKind, Layer, ReadAtExt};
 use kvik_tests::hostile::{Asked, Reply, Script};
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 use kvik_tests::tls::{Authority, Certificate, url};
 
 use crate::child;
 
 fn play(asked: &Asked) -> Script {
     Reply::of(&pattern(1, 0, 100_000), asked).script()
-}
-
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The doors of remote objects: over HTTP, of S3 by signed requests, without keys and by presigned URLs, and of HDFS, into memory of the host or of a device.
+//! The doors of remote objects: over HTTP, of S3 by signed requests, without keys and by presigned URLs, and of HDFS, into
+//! memory of the host or of a device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,41 +57,26 @@ impl Remote {
     /// Objects whose size is found out.
     #[must_use]
     pub fn new() -> Remote {
-        Remote {
-            shelf: Shelf::of(Keeper::server(By::Url)),
-            size_known: false,
-            device: None,
-        }
+        Remote::of(Keeper::server(By::Url))
     }
 
     /// Objects of a server of S3 that checks each signature.
     #[must_use]
     pub fn of_s3() -> Remote {
-        Remote {
-            shelf: Shelf::of(Keeper::server(By::Keys(Account::new(
-                "AKIAMINE",
-                "hunter/2+2",
-            )))),
-            ..Remote::new()
-        }
+        let account = Account::new("AKIAMINE", "hunter/2+2");
+        Remote::of(Keeper::server(By::Keys(account)))
     }
 
     /// Objects of a server of S3 that refuses each signature.
     #[must_use]
     pub fn of_public_s3() -> Remote {
-        Remote {
-            shelf: Shelf::of(Keeper::server(By::Nobody)),
-            ..Remote::new()
-        }
+        Remote::of(Keeper::server(By::Nobody))
     }
 
     /// Objects by URLs of S3 that have their signature in the query.
     #[must_use]
     pub fn by_presigned_urls() -> Remote {
-        Remote {
-            shelf: Shelf::of(Keeper::server(By::Signature)),
-            ..Remote::new()
-        }
+        Remote::of(Keeper::server(By::Signature))
     }
 
     /// Files of HDFS, in blocks that are shorter than most of them.
@@ -100,9 +86,15 @@ impl Remote {
             block_size: 10_000,
             ..Setup::default()
         };
+        Remote::of(Keeper::Cluster(Cluster::start(setup)))
+    }
+
+    fn of(keeper: Keeper) -> Remote {
+        let next = AtomicUsize::new(0);
         Remote {
-            shelf: Shelf::of(Keeper::Cluster(Cluster::start(setup))),
-            ..Remote::new()
+            shelf: Arc::new(Shelf { next, keeper }),
+            size_known: false,
+            device: None,
         }
     }
 
@@ -158,9 +150,7 @@ impl Keeper {
             by,
         }
     }
-}
 
-impl Keeper {
     fn kind(&self) -> RemoteKind {
         match self {
             Keeper::Cluster(_) => RemoteKind::WebHdfs,
@@ -177,13 +167,6 @@ impl Keeper {
 const SIGNED: &str = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=5ec2e7";
 
 impl Shelf {
-    fn of(keeper: Keeper) -> Arc<Shelf> {
-        Arc::new(Shelf {
-            next: AtomicUsize::new(0),
-            keeper,
-        })
-    }
-
     /// Puts an object there, and opens it.
     fn open(&self, bytes: &[u8], setting: &Setting, size_known: bool) -> Placed {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();

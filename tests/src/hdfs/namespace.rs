@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Node, Query, Setup, exception};
 use crate::hostile::{Asked, Reply};
+use crate::percent::encoded;
 
 #[derive(Debug)]
 pub(super) struct Namespace {
@@ -149,7 +150,7 @@ impl Namespace {
                 sent.push(format!("{name}={value}"));
             }
         }
-        let path = encoded(&query.path);
+        let path = encoded(query.path.as_bytes(), b"/");
         Reply::redirect(
             307,
             &format!(
@@ -194,15 +195,6 @@ fn status(len: usize, kind: &str, modified: u64, id: u64, block_size: u64) -> Re
         "replication": 2, "storagePolicy": 0, "type": kind,
     }});
     Reply::with(200, said.to_string().as_bytes()).header("content-type", "application/json")
-}
-
-fn encoded(path: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
-    let byte = |byte: u8| match plain(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    path.bytes().map(byte).collect()
 }
 
 /// What data nodes take.

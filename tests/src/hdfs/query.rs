@@ -1,6 +1,7 @@
 //! What a request of WebHDFS says.
 
 use crate::hostile::Asked;
+use crate::percent::decoded;
 
 /// Path and parameters of a request.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ impl Query {
         let path = path.strip_prefix("/webhdfs/v1").unwrap_or_default();
         let parameters = query.split('&').filter_map(|part| part.split_once('='));
         Query {
-            path: decoded(path),
+            path: text_of(path),
             parameters: parameters
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
                 .collect(),
@@ -31,7 +32,7 @@ impl Query {
     pub fn value(&self, name: &str) -> Option<String> {
         let mut all = self.parameters.iter();
         let found = all.find(|(found, _)| found == name);
-        found.map(|(_, value)| decoded(value))
+        found.map(|(_, value)| text_of(value))
     }
 
     /// The value of a parameter that is a number.
@@ -41,21 +42,6 @@ impl Query {
     }
 }
 
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, after @ ..] = rest {
-        let digits = after.get(..2).filter(|_| *first == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+fn text_of(encoded: &str) -> String {
+    String::from_utf8_lossy(&decoded(encoded)).into_owned()
 }

@@ -237,8 +237,8 @@ remove_record() {
 
 # The step, or the tests of cuFile, with a record of udev's.
 with_udev() {
-    # Who has it already keeps it.
-    outer=$record_is_ours
+    # Who has it already keeps it. Local, since the step may come here again; every sh that is in use knows the word.
+    local outer="$record_is_ours" code
     if ! lay_record; then
         remove_record
         echo "udev: 0 passed, 1 failed: $record could not be written; only root can"

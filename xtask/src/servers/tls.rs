@@ -8,23 +8,7 @@ use super::place::{self, Place};
 use super::state::Server;
 use crate::process::Done;
 
-/// Our own sections alone: what a system's file says differs.
-const CONFIG: &str = "\
-[req]
-distinguished_name = name
-[name]
-[authority]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-[server]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = serverAuth
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-subjectAltName = DNS:localhost, IP:127.0.0.1, IP:::1
-";
+const CONFIG: &str = include_str!("../../../bench/src/remote/openssl.cnf");
 
 /// The certificate of the authority, which a client must be told to trust.
 pub(super) fn authority(place: &Place) -> PathBuf {

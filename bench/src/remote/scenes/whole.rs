@@ -5,6 +5,7 @@ use crate::data::Data;
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
 use crate::remote::reader::Reader;
+use crate::scenes::LEAST_TURN;
 use crate::trouble::{Outcome, Trouble};
 
 pub(crate) struct WholeScene<'a> {
@@ -87,5 +88,3 @@ impl Scene for WholeScene<'_> {
         }
     }
 }
-
-const LEAST_TURN: u64 = 32 << 20;

@@ -1,11 +1,14 @@
 //! `kvik serve`: a folder or a file over HTTP, for trying things.
 
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use nix::poll::{PollFd, PollFlags, poll};
 use serde_json::json;
 
 use crate::failure::{Result, show};
@@ -34,6 +37,9 @@ pub(crate) struct Flags {
     /// Print a line for each request to standard error
     #[arg(short, long)]
     verbose: bool,
+    /// End with standard input as well; for a program that starts it, and can be killed
+    #[arg(long, hide = true)]
+    until_eof: bool,
 }
 
 const AFTER: &str = "\
@@ -69,7 +75,11 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
     let url = server.url();
     output.ready(&url)?;
     while stop.requested().is_none() {
-        thread::sleep(TICK);
+        match flags.until_eof {
+            true if ends_within_a_tick(io::stdin()) => break,
+            true => {}
+            false => thread::sleep(TICK),
+        }
     }
     let sent = server.stop();
     stop.settle();
@@ -81,6 +91,15 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
     });
     let text = format!("{} requests, {}", sent.requests, units::size(sent.bytes));
     Ok(Report::new(report).remark(text))
+}
+
+/// What comes from standard input has no meaning, only its end has.
+fn ends_within_a_tick(mut input: io::Stdin) -> bool {
+    let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut polled, TICK.as_millis() as u16) {
+        Ok(0) | Err(_) => false,
+        Ok(_) => !matches!(input.read(&mut [0; 64]), Ok(1..)),
+    }
 }
 
 /// What a log must not go into: a file that is served would grow by each request for it.

@@ -63,11 +63,10 @@ impl Connection<'_> {
         let answer = Answer::to(request, &self.shared.files, self.shared.loopback);
         let status = answer.status;
         let (sent, outcome) = self.send(answer, request.wants_body(), request.keep);
-        let range: Vec<&str> = request.all("range").collect();
         self.tell(
             || {
                 let method = if request.wants_body() { "GET" } else { "HEAD" };
-                let range = range.join(", ");
+                let range = request.all("range").collect::<Vec<_>>().join(", ");
                 let range: String = range.chars().map(visible).collect();
                 format!("{method} {} [{range}] {}", request.path, status.code)
             },
@@ -87,8 +86,13 @@ impl Connection<'_> {
         outcome
     }
 
-    /// Sends an answer and says how much of its body went out.
+    /// Counts a request, sends its answer, and says how much of the body went out.
     fn send(&mut self, answer: Answer, with_body: bool, keep: bool) -> (u64, io::Result<()>) {
+        self.shared.requests.fetch_add(1, Ordering::Relaxed);
+        self.write(answer, with_body, keep)
+    }
+
+    fn write(&mut self, answer: Answer, with_body: bool, keep: bool) -> (u64, io::Result<()>) {
         let (text, part) = match answer.body {
             Body::None => (None, None),
             Body::Text(text) => (Some(text), None),
@@ -100,24 +104,29 @@ impl Connection<'_> {
             _ => None,
         };
         let head = head(answer.status, &answer.fields, length, keep);
-        self.shared.requests.fetch_add(1, Ordering::Relaxed);
+        let mut socket = self.socket;
         match (text, part) {
             (Some(text), _) if with_body => {
                 let all = [head.as_bytes(), text.as_bytes()].concat();
-                let mut socket = self.socket;
-                (text.len() as u64, socket.write_all(&all))
+                if let Err(error) = socket.write_all(&all) {
+                    return (0, Err(error));
+                }
+                self.count(text.len());
+                (text.len() as u64, Ok(()))
             }
-            (_, Some((file, range))) if with_body => self.send_part(head, &file, range),
-            _ => {
-                let mut socket = self.socket;
-                (0, socket.write_all(head.as_bytes()))
-            }
+            (_, Some((file, range))) if with_body => self.write_part(head, &file, range),
+            _ => (0, socket.write_all(head.as_bytes())),
         }
     }
 
     /// A file that has become shorter ends the connection short of what was promised: nothing is put in the place of what
     /// is no longer there.
-    fn send_part(&mut self, head: String, file: &File, range: Range<u64>) -> (u64, io::Result<()>) {
+    fn write_part(
+        &mut self,
+        head: String,
+        file: &File,
+        range: Range<u64>,
+    ) -> (u64, io::Result<()>) {
         let mut socket = self.socket;
         let mut place = range.start;
         let mut before = head.len();
@@ -129,8 +138,8 @@ impl Connection<'_> {
                 if place == range.start && error.kind() != io::ErrorKind::UnexpectedEof {
                     // Nothing was promised yet.
                     let answer = Answer::text(Status::FAILED, "the file cannot be read");
-                    let (_, outcome) = self.send(answer, true, false);
-                    return (0, outcome.and(Err(error)));
+                    let (sent, outcome) = self.write(answer, true, false);
+                    return (sent, outcome.and(Err(error)));
                 }
                 return (place - range.start, Err(error));
             }
@@ -138,12 +147,16 @@ impl Connection<'_> {
                 return (place - range.start, Err(error));
             }
             place += piece as u64;
-            self.shared.bytes.fetch_add(piece as u64, Ordering::Relaxed);
+            self.count(piece);
             before = 0;
             if place == range.end {
                 return (place - range.start, Ok(()));
             }
         }
+    }
+
+    fn count(&self, bytes: usize) {
+        self.shared.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     fn tell(&self, what: impl Fn() -> String, sent: u64, outcome: &io::Result<()>) {
@@ -209,3 +222,48 @@ fn visible(character: char) -> char {
 const BUFFER: usize = 256 << 10;
 // How long a client may take to notice that nothing more is read.
 const LINGER: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::super::Server;
+    use super::*;
+    use std::fs::{self, OpenOptions};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_one_request_and_what_is_sent_of_it_is_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "0123456789").unwrap();
+        let here = (Ipv4Addr::LOCALHOST, 0).into();
+        let server = Server::bind(folder.path(), here, None).unwrap();
+        let listener = TcpListener::bind(here).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let (socket, peer) = listener.accept().unwrap();
+        // One that is open for writing alone cannot be read.
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let answer = Answer {
+            status: Status::OK,
+            fields: Vec::new(),
+            body: Body::Part(file, 0..10),
+        };
+        let mut connection = Connection {
+            socket: &socket,
+            peer,
+            shared: &server.shared,
+            buffer: vec![0; BUFFER],
+        };
+        let (sent, outcome) = connection.send(answer, true, true);
+        outcome.unwrap_err();
+        drop(socket);
+        let mut said = String::new();
+        client.read_to_string(&mut said).unwrap();
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 500 "), "{head}");
+        assert!(body.ends_with("the file cannot be read\n"), "{body}");
+        assert_eq!(sent, body.len() as u64);
+        let total = server.stop();
+        assert_eq!((total.requests, total.bytes), (1, sent));
+    }
+}

@@ -6,11 +6,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{folder_with, kvik, kvik_std, names, object, part_of};
+use crate::support::{folder_with, kvik, kvik_std, names, object, part_of, send};
 
 /// Starts a copy and waits until it is at work, that is, until its part has its length.
 fn slow_copy(source: &Path, copy: &Path, flags: &[&str]) -> Child {
@@ -45,14 +45,6 @@ fn slow_copy_to(source: &Path, copy: &Path, flags: &[&str], stderr: Stdio) -> Ch
         sleep(Duration::from_millis(1));
     }
     child
-}
-
-fn send(signal: &str, child: &Child) {
-    let status = Command::new("sh")
-        .args(["-c", &format!("kill -{signal} {}", child.id())])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 fn ended(child: Child) -> Output {

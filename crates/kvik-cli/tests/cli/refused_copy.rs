@@ -37,6 +37,32 @@ fn a_file_is_not_copied_onto_itself_by_any_of_its_names() {
 }
 
 #[test]
+fn a_source_or_another_file_that_has_the_name_of_the_journal_is_not_removed() {
+    let (folder, source, bytes) = folder_with(1000);
+    let (journal, copy) = (
+        folder.path().join("b.kvik-journal"),
+        folder.path().join("b"),
+    );
+    fs::write(part_of(&copy), "an earlier part").unwrap();
+    fs::copy(&source, &journal).unwrap();
+    for (from, code, why) in [
+        (&journal, 2, "the copy's journal"),
+        (&source, 1, "no journal"),
+    ] {
+        let run = kvik().arg("copy").args([from, &copy]).assert().code(code);
+        let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(said.contains(why), "{said}");
+        assert_eq!(names(folder.path()), ["a", "b.kvik-journal", "b.kvik-part"]);
+        assert_eq!(fs::read(&journal).unwrap(), bytes);
+        assert_eq!(fs::read(part_of(&copy)).unwrap(), b"an earlier part");
+    }
+    fs::remove_file(&journal).unwrap();
+    symlink("b.kvik-part", &journal).unwrap();
+    kvik().arg("copy").args([&source, &copy]).assert().code(1);
+    assert!(fs::symlink_metadata(&journal).unwrap().is_symlink());
+}
+
+#[test]
 fn a_fifo_is_refused_on_either_side_and_never_waited_for() {
     let (folder, source, _) = folder_with(10);
     let fifo = fifo(folder.path());

@@ -2,7 +2,7 @@
 //! one file, a file that is trusted for its length, holes where a crash lost what was thought to be written.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::server::{AtLimit, Server};
-use crate::support::{binary, data, kvik, kvik_std, names, object, part_of};
+use crate::support::{binary, data, kvik, kvik_std, names, object, part_of, send};
 
 const SIZE: usize = (6 << 20) + 12_345;
 // Two requests are under way, neither of which brings a whole piece of a mebibyte; all others do.
@@ -129,14 +129,7 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
         let child = start(&url, &copy, &[]);
         server.wait_for_limit();
         wait_for_journal(&copy);
-        let script = format!("kill -{signal} {}", child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &script])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send(signal, &child);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code));
         let error = object(&output.stdout)["error"].clone();
@@ -283,8 +276,70 @@ fn a_part_that_others_may_have_written_to_is_no_use() {
     check_anew(journal, &[], "others may have written");
     let none = |_: &Server, copy: &Path| fs::remove_file(journal_of(copy)).unwrap();
     check_anew(none, &[], "no journal");
-    let garbage = |_: &Server, copy: &Path| fs::write(journal_of(copy), b"garbage").unwrap();
+    let garbage = |_: &Server, copy: &Path| {
+        let mut journal = fs::OpenOptions::new()
+            .append(true)
+            .open(journal_of(copy))
+            .unwrap();
+        // A line that is one, and can be none of a journal.
+        writeln!(journal, "{:08x} garbage", crc32fast::hash(b"garbage")).unwrap();
+    };
     check_anew(garbage, &[], "cannot be read");
+}
+
+#[test]
+fn what_is_no_journal_is_neither_believed_nor_removed_and_the_part_stays() {
+    let (server, folder, copy) = server();
+    let url = server.url("/data.bin");
+    kill_in_the_middle(&server, &url, &copy);
+    fs::write(journal_of(&copy), "a diary").unwrap();
+    let part = fs::read(part_of(&copy)).unwrap();
+    for flags in [&[][..], &["--no-resume"]] {
+        let output = start(&url, &copy, flags).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = object(&output.stdout)["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("no journal of kvik's"), "{message}");
+        assert_eq!(names(folder.path()), ["b.kvik-journal", "b.kvik-part"]);
+        assert_eq!(fs::read(journal_of(&copy)).unwrap(), b"a diary");
+        assert!(fs::read(part_of(&copy)).unwrap() == part);
+    }
+}
+
+#[test]
+fn what_is_left_outlives_a_copy_that_may_open_too_few_files() {
+    let (server, folder, copy) = server();
+    let url = server.url("/data.bin");
+    kill_in_the_middle(&server, &url, &copy);
+    let left = [part_of(&copy), journal_of(&copy)].map(|path| (fs::read(&path).unwrap(), path));
+    let mut done = false;
+    for most in 3..64 {
+        let limited = format!("ulimit -n {most} && exec \"$@\"");
+        let mut command = Command::new("sh");
+        command
+            .env_clear()
+            .args(["-c", &limited, "sh"])
+            .arg(binary());
+        command.args(["copy", "--json", "--task-size", "1MiB", "--threads", "1"]);
+        command.args(["--set", "http_max_attempts=1"]);
+        let output = command.arg(&url).arg(&copy).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() {
+            assert!(fs::read(&copy).unwrap() == data(SIZE), "{most}: {said}");
+            assert!(!said.contains("\"resumed_bytes\":0"), "{most}: {said}");
+            done = true;
+            break;
+        }
+        assert_eq!(
+            names(folder.path()),
+            ["b.kvik-journal", "b.kvik-part"],
+            "{most}: {said}"
+        );
+        for (bytes, path) in &left {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+    assert!(done);
 }
 
 #[test]

@@ -5,21 +5,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Output, Stdio};
 
 use kvik::RemoteHandle;
 
-use crate::support::{data, fifo, kvik, kvik_std, object};
+use crate::support::{data, fifo, folder_with, kvik, kvik_std, object, send};
 
 /// A server at work, which ends with this.
-struct Served {
+pub(crate) struct Served {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
-    url: String,
+    pub(crate) url: String,
 }
 
 /// Starts one and waits until it says that it is ready.
-fn serve(place: &Path, flags: &[&str]) -> Served {
+pub(crate) fn serve(place: &Path, flags: &[&str]) -> Served {
     let mut command = kvik_std();
     command.arg("serve").arg(place).args(flags);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,14 +43,7 @@ impl Served {
     /// Ends it by this signal; what it printed, without its first line.
     fn end(&mut self, signal: &str) -> Output {
         let child = self.child.take().unwrap();
-        let line = format!("kill -{signal} {}", child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &line])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send(signal, &child);
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).unwrap();
         let mut output = child.wait_with_output().unwrap();
@@ -201,6 +194,29 @@ fn it_ends_by_a_signal_with_code_0_and_says_what_it_has_sent() {
         );
         assert!(said.ends_with("1 requests, 1000 B\n"), "{said}");
     }
+}
+
+#[test]
+fn one_that_another_program_starts_ends_with_its_standard_input_and_not_before() {
+    let (folder, _, bytes) = folder_with(1000);
+    let mut command = kvik_std();
+    command.args(["serve", "--until-eof"]).arg(folder.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"of no meaning\n").unwrap();
+    let object = RemoteHandle::open(&format!("{}a", line.trim_end())).unwrap();
+    let mut read = vec![0; bytes.len()];
+    object.read_exact_at(&mut read, 0).unwrap();
+    assert_eq!(read, bytes);
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("requests, "), "{said}");
 }
 
 #[test]

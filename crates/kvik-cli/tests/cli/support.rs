@@ -42,6 +42,14 @@ pub(crate) fn kvik_std() -> std::process::Command {
     command
 }
 
+/// Sends a process that has not been waited for this signal, by its short name.
+pub(crate) fn send(signal: &str, child: &std::process::Child) {
+    let sent = std::process::Command::new("sh")
+        .args(["-c", &format!("kill -{signal} {}", child.id())])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_kvik"))
 }

@@ -1,7 +1,9 @@
 //! Commands on URLs.
 
+use std::fs;
 use std::process::Command;
 
+use crate::serve::serve;
 use crate::server::{AtLimit, Server};
 use crate::support::{binary, kvik, names, object};
 
@@ -70,6 +72,28 @@ fn what_a_server_says_of_an_object_is_shown() {
     assert_eq!(shown["validator"], "strong");
     assert_eq!(shown["server"], "mine/1.0");
     assert_eq!(shown["credentials"], serde_json::Value::Null);
+}
+
+#[test]
+fn of_a_file_of_hdfs_nothing_is_said_of_who_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("webhdfs/v1");
+    fs::create_dir_all(&place).unwrap();
+    // The answer to the only request that is made.
+    let status =
+        r#"{"FileStatus":{"type":"FILE","length":7,"modificationTime":1000,"fileId":16386}}"#;
+    fs::write(place.join("f"), status).unwrap();
+    let served = serve(folder.path(), &[]);
+    let url = format!("{}f", served.url.replace("http:", "webhdfs:"));
+    let mut command = kvik();
+    command.env("HADOOP_USER_NAME", "me");
+    let run = command.args(["stat", "--json", &url]).assert().code(0);
+    let shown = object(&run.get_output().stdout);
+    assert_eq!(
+        (&shown["bytes"], &shown["kind"]),
+        (&7.into(), &"WebHDFS".into())
+    );
+    assert_eq!(shown.get("credentials"), None);
 }
 
 #[test]

@@ -148,6 +148,11 @@ pub trait Engine: Send + Sync + 'static {
         false
     }
 
+    /// Whether the calling thread may have a lane. Where it may not, the workers of the pool do all of the work.
+    fn works_here(&self) -> bool {
+        true
+    }
+
     /// Told when the transfer that it was made for has failed or was cancelled: tasks in flight may end at once, with an
     /// error. An engine of several transfers leaves it alone.
     fn stop(&self) {}

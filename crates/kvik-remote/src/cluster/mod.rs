@@ -3,7 +3,6 @@
 
 mod data_names;
 mod judge;
-mod latest;
 mod places;
 
 use std::ops::Range;
@@ -16,13 +15,12 @@ use url::Url;
 
 pub(crate) use data_names::DataNodeNames;
 
-use self::latest::Latest;
 use self::places::Places;
 use crate::cause::Cause;
 use crate::endpoint::{Ask, Endpoint, FileStatus, Moment, WebHdfsEndpoint};
 use crate::failure::{Again, Failure};
+use crate::latest::{Found, Latest};
 use crate::origin::{Origin, outgoing};
-use crate::redact;
 use crate::redirect;
 use crate::reply::Answer;
 use crate::transport::{Body, Reply, Request};
@@ -36,7 +34,7 @@ pub(crate) struct Cluster {
     active: AtomicUsize,
     names: DataNodeNames,
     places: Places,
-    status: Latest<FileStatus>,
+    status: Latest<Result<FileStatus, Failure>>,
 }
 
 impl Cluster {
@@ -53,30 +51,34 @@ impl Cluster {
 
     /// What a name node says of the file: asked after this was called, and once for all who call it meanwhile.
     pub(crate) async fn status(&self, origin: &Origin) -> Result<FileStatus, Failure> {
-        self.status
-            .after_now(|| async {
-                let permit = origin.permit().await?;
-                let status = self.ask_status(origin).await;
-                drop(permit);
-                status
-            })
-            .await
+        let mut turn = match self.status.after_now().await {
+            Found::Answer(status) => return status,
+            Found::Turn(turn) => turn,
+        };
+        let status = match origin.permit().await {
+            Ok(_permit) => self.ask_status(origin).await,
+            Err(failure) => Err(failure),
+        };
+        turn.answer(status.clone());
+        status
     }
 
     /// Asks for the bytes of `range`, which lies within the file: the data node that has their block, where it is known
-    /// and answers, else the one that the name node names.
+    /// and answers, else the one that the name node names. Returned with the answer is the data node that gave it, unless a
+    /// gateway did.
     pub(crate) async fn ask(
         &self,
         origin: &Origin,
         range: &Range<u64>,
         len: u64,
-    ) -> Result<(Reply, Answer), Failure> {
+    ) -> Result<(Reply, Answer, Option<Url>), Failure> {
         let ask = Ask::Range(range.clone());
         if let Some(place) = self.places.of(range) {
-            // A data node is asked without the token, which is the name node's.
-            let first = self.request(self.active.load(Ordering::Relaxed), &ask, None)?;
+            let token = origin.token(None).await?;
+            let active = self.active.load(Ordering::Relaxed);
+            let first = self.request(active, &ask, token.as_deref())?;
             match self.read(origin, &first, place.clone(), range, len).await {
-                Ok((reply, answer, _)) => return Ok((reply, answer)),
+                Ok((reply, answer, place)) => return Ok((reply, answer, Some(place))),
                 // Whatever it was, the name node knows better than what it said a while ago.
                 Err(refused) => self.give_up(&place, range, &refused),
             }
@@ -95,17 +97,17 @@ impl Cluster {
             };
             let Some(to) = redirect::target(reply.status, &reply.headers, &at)? else {
                 // A gateway, which sends the bytes itself.
+                meet(origin, &first, &reply, &at);
                 let answer = judge::bytes(&reply, range, len)?;
-                return Ok((reply, answer));
+                return Ok((reply, answer, None));
             };
             // The data node may be at the same address, and have no room while this is under way.
             drop(reply);
             names::HTTP_REDIRECTS.increment();
-            let to = self.names.translate(to)?;
             match self.read(origin, &first, to.clone(), range, len).await {
                 Ok((reply, answer, place)) => {
-                    self.places.remember(range, place);
-                    return Ok((reply, answer));
+                    self.places.remember(range, place.clone());
+                    return Ok((reply, answer, Some(place)));
                 }
                 Err(refused) => {
                     let was_avoided = self.places.avoids(&to);
@@ -121,13 +123,10 @@ impl Cluster {
         Err(failed.map_or_else(nobody, |refused| refused.failure))
     }
 
-    /// Bytes from `offset` on came wrong, or not to their end: the next request for them is to go elsewhere.
-    pub(crate) fn stumbled(&self, offset: u64) {
-        let range = offset..offset + 1;
-        if let Some(place) = self.places.of(&range) {
-            self.places.forget(&range);
-            self.places.avoid(&place);
-        }
+    /// Bytes from `offset` on came wrong from `place`, or not to their end: the next request for them is to go elsewhere.
+    pub(crate) fn stumbled(&self, offset: u64, place: &Url) {
+        self.places.forget(&(offset..offset + 1), place);
+        self.places.avoid(place);
     }
 
     async fn ask_status(&self, origin: &Origin) -> Result<FileStatus, Failure> {
@@ -137,12 +136,13 @@ impl Cluster {
         while let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
             next_hop(&mut hops)?;
             drop(reply);
-            reply = origin.send(origin.shared()?, first.to(&to)).await?;
+            reply = origin.send(origin.shared(), first.to(&to)).await?;
             at = to;
         }
         if reply.status.as_u16() >= 400 {
-            return Err(refusal(origin, &mut reply, &at).await.failure);
+            return Err(refusal(origin, &first, &mut reply, &at).await.failure);
         }
+        meet(origin, &first, &reply, &at);
         let body = collect(origin, &mut *reply.body).await?;
         let status = judge::status(&body)?;
         self.places.learn(status.block_size);
@@ -162,7 +162,7 @@ impl Cluster {
             let number = (active + turn) % count;
             let mut request = self.request(number, ask, token.as_deref())?;
             let url = request.url.clone();
-            let mut sent = origin.send(origin.shared()?, request.clone()).await;
+            let mut sent = origin.send(origin.shared(), request.clone()).await;
             let is_refused = sent
                 .as_ref()
                 .is_ok_and(|reply| reply.status.as_u16() == 401);
@@ -171,7 +171,7 @@ impl Cluster {
                 if token.as_ref() != Some(&last) {
                     drop(sent);
                     request = self.request(number, ask, token.as_deref())?;
-                    sent = origin.send(origin.shared()?, request.clone()).await;
+                    sent = origin.send(origin.shared(), request.clone()).await;
                 }
             }
             let refused = match sent {
@@ -179,7 +179,7 @@ impl Cluster {
                     self.active.store(number, Ordering::Relaxed);
                     return Ok((request, reply, url));
                 }
-                Ok(mut reply) => refusal(origin, &mut reply, &url).await,
+                Ok(mut reply) => refusal(origin, &request, &mut reply, &url).await,
                 Err(failure) => Refused::silently(failure),
             };
             let is_next_asked = refused.cause.is_standby() || refused.is_unreachable();
@@ -217,7 +217,8 @@ impl Cluster {
         Ok(request)
     }
 
-    /// The bytes as they come from `place`, and where they really came from.
+    /// The bytes as they come from `place`, and where they really came from; both as the cluster calls them, since that is
+    /// what its name nodes know.
     async fn read(
         &self,
         origin: &Origin,
@@ -228,16 +229,18 @@ impl Cluster {
     ) -> Result<(Reply, Answer, Url), Refused> {
         let (mut at, mut hops) = (place, 0);
         loop {
-            let sent = origin.send(origin.shared()?, first.to(&at)).await;
-            let mut reply = sent.map_err(|failure| Refused::silently(elsewhere(failure, &at)))?;
+            let here = self.names.translate(at.clone())?;
+            let sent = origin.send(origin.shared(), first.to(&here)).await;
+            let mut reply = sent.map_err(|failure| elsewhere(failure, &at, &here))?;
             if let Some(to) = redirect::target(reply.status, &reply.headers, &at)? {
                 next_hop(&mut hops)?;
-                at = self.names.translate(to)?;
+                at = to;
                 continue;
             }
             if reply.status.as_u16() >= 400 {
-                return Err(refusal(origin, &mut reply, &at).await);
+                return Err(refusal(origin, first, &mut reply, &at).await);
             }
+            meet(origin, first, &reply, &at);
             let answer = judge::bytes(&reply, range, len)?;
             return Ok((reply, answer, at));
         }
@@ -245,7 +248,7 @@ impl Cluster {
 
     /// `place` failed: it is not gone to directly any more, and not named to us again where the fault is its own.
     fn give_up(&self, place: &Url, range: &Range<u64>, refused: &Refused) {
-        self.places.forget(range);
+        self.places.forget(range, place);
         // Who may not read, what is not there, and a name node on standby are the same wherever one asks.
         if refused.is_unreachable() || refused.status >= 500 || refused.is_about_reading() {
             self.places.avoid(place);
@@ -289,11 +292,9 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What the refusal of a node means.
-async fn refusal(origin: &Origin, reply: &mut Reply, at: &Url) -> Refused {
-    let mut secrets = origin.secrets_of_caller();
-    // The name node gives a token of its own to the data node.
-    secrets.extend(redact::secrets_of_query(at.query().unwrap_or_default()));
+/// What the refusal of `request` by the node at `at` means.
+async fn refusal(origin: &Origin, request: &Request, reply: &mut Reply, at: &Url) -> Refused {
+    let secrets = origin.secrets(request, at);
     let body = origin.reason(reply).await;
     let cause = Cause::of_webhdfs(&body, &secrets).or_headers(&reply.headers, &secrets);
     let mut failure = origin.refusal(reply, &cause);
@@ -305,6 +306,13 @@ async fn refusal(origin: &Origin, reply: &mut Reply, at: &Url) -> Refused {
         status: reply.status.as_u16(),
         cause,
     }
+}
+
+/// Hears how the node at `at` calls itself, which answered to `request`.
+fn meet(origin: &Origin, request: &Request, reply: &Reply, at: &Url) {
+    origin
+        .server
+        .meet(&reply.headers, || origin.secrets(request, at));
 }
 
 /// All of a body that is not long.
@@ -319,12 +327,16 @@ async fn collect(origin: &Origin, body: &mut dyn Body) -> Result<Vec<u8>, Failur
     Ok(bytes)
 }
 
-/// A failure to reach a data node says which one it was, and what may be done where its name means nothing here.
-fn elsewhere(mut failure: Failure, at: &Url) -> Failure {
+/// A failure to reach a data node says which one it was, and where it was looked for: its name may mean nothing here.
+fn elsewhere(mut failure: Failure, named: &Url, here: &Url) -> Failure {
     if failure.kind == ErrorKind::Unreachable || failure.kind == ErrorKind::TimedOut {
-        let (host, port) = places::address(at);
+        let (named, here) = (places::name(named), places::name(here));
+        let clause = match named == here {
+            true => "can say where that is".to_owned(),
+            false => format!("says that it is at {here}"),
+        };
         failure.why = format!(
-            "{}; the name node names the data node {host}:{port}, and `RemoteOptions::data_node` can say where that is",
+            "{}; the name node names the data node {named}, and `RemoteOptions::data_node` {clause}",
             failure.why
         );
     }

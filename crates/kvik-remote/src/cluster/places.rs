@@ -59,11 +59,14 @@ impl Places {
         });
     }
 
-    pub(super) fn forget(&self, range: &Range<u64>) {
-        let block = self.block(range.start);
+    /// Does not go to the node of `place` for `range` any more; if another one is remembered by now, that stays.
+    pub(super) fn forget(&self, range: &Range<u64>, place: &Url) {
+        let (block, node) = (self.block(range.start), name(place));
         self.of_blocks.rcu(|known| {
             let mut known = BTreeMap::clone(known);
-            known.remove(&block);
+            if known.get(&block).is_some_and(|known| name(known) == node) {
+                known.remove(&block);
+            }
             known
         });
     }
@@ -114,7 +117,8 @@ pub(super) fn address(url: &Url) -> (String, u16) {
     (host, url.port_or_known_default().unwrap_or_default())
 }
 
-fn name(url: &Url) -> String {
+/// As name nodes are told it.
+pub(super) fn name(url: &Url) -> String {
     let (host, port) = address(url);
     format!("{host}:{port}")
 }
@@ -178,7 +182,11 @@ mod tests {
             assert_eq!(of(range), Some(expected));
         }
         assert_eq!((of(0..100), of(200..201)), (None, None));
-        places.forget(&(199..200));
+        let other = url("http://other:1/a?offset=110&length=40");
+        places.forget(&(199..200), &other);
+        assert!(of(110..150).is_some());
+        // Whatever range it was asked for.
+        places.forget(&(199..200), &url("http://dn:1/b"));
         assert_eq!(of(110..150), None);
     }
 

@@ -12,7 +12,7 @@ use super::link::Server;
 use super::watch::{Exchange, shown};
 use super::{Step, Way};
 use crate::failure::Failure;
-use crate::location::{Found, Kind};
+use crate::location::Kind;
 use crate::tls::Trust;
 
 pub(super) const OF_SILENCE: &str = "the server, or a firewall or proxy before it, takes what is sent and says nothing: ask its operator, or allow \
@@ -164,11 +164,7 @@ pub(super) fn of_next_server(last: &Exchange) -> String {
 
 /// For a server that takes a connection and gives no answer.
 pub(super) fn of_no_answer(way: &Way, failure: &Failure) -> String {
-    let is_secure = match way.location.found() {
-        Found::Web(url) | Found::File(url) => url.origin().starts_with("https:"),
-        Found::Object(_) => true,
-    };
-    match (failure.kind, is_secure) {
+    match (failure.kind, way.is_secure()) {
         (ErrorKind::TimedOut, _) => OF_SILENCE.to_owned(),
         (ErrorKind::Untrusted, _) => format!("{OF_AUTHORITY}; a proxy may show a certificate of its own"),
         (ErrorKind::PermissionDenied, _) if way.has_proxy() => OF_LOGIN_TO_PROXY.to_owned(),

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::validator::YEAR_10000;
+
 /// `YYYYMMDDHHMMSS`, and what stands between and behind these digits: `20260102T030405Z`, for instance. `None` for what is
 /// no time, or lies before 1970.
 pub(super) fn time(text: &str) -> Option<SystemTime> {
@@ -35,8 +37,7 @@ pub(super) fn time(text: &str) -> Option<SystemTime> {
 /// A time for people to read.
 pub(super) fn shown(time: SystemTime) -> String {
     // The crate panics beyond these.
-    let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-    match (UNIX_EPOCH..=last).contains(&time) {
+    match (UNIX_EPOCH..UNIX_EPOCH + YEAR_10000).contains(&time) {
         true => httpdate::fmt_http_date(time),
         false => "a time that no calendar here has".to_owned(),
     }

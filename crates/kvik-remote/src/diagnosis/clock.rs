@@ -2,15 +2,24 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::DATE;
+use http::HeaderName;
+use http::header::{AGE, DATE};
 
 use super::watch::Head;
 use super::{Stage, Step};
 
-/// Compares the header `Date` with when it came.
+/// Compares the header `Date` with when it came. What a cache had kept has the time of when it was made, and says in `Age`
+/// how long ago that was.
 pub(super) fn examine(head: &Head, signs: bool) -> Step {
-    let said = head.headers.get(DATE).and_then(|value| value.to_str().ok());
-    let Some(theirs) = said.and_then(|said| httpdate::parse_http_date(said).ok()) else {
+    let said = |name: HeaderName| {
+        head.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    let date = said(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+    let age = said(AGE).map_or(Some(0), |age| age.trim().parse().ok());
+    let theirs = date.and_then(|date| date.checked_add(Duration::from_secs(age?)));
+    let Some(theirs) = theirs else {
         return Step::ok(Stage::Clock, "the server does not say what time it is");
     };
     let (apart, way) = apart(theirs, head.at);
@@ -56,9 +65,13 @@ mod tests {
 
     fn at(said: Option<&'static str>, seconds: u64) -> (Outcome, String) {
         let headers = said.map(|said| (DATE, HeaderValue::from_static(said)));
+        with(headers.into_iter().collect(), seconds)
+    }
+
+    fn with(headers: HeaderMap, seconds: u64) -> (Outcome, String) {
         let head = Head {
             status: StatusCode::OK,
-            headers: HeaderMap::from_iter(headers),
+            headers,
             at: UNIX_EPOCH + Duration::from_secs(seconds),
             took: Duration::ZERO,
             reason: Vec::new(),
@@ -81,6 +94,20 @@ mod tests {
         }
         for said in [None, Some("yesterday")] {
             assert!(at(said, 0).1.contains("does not say"));
+        }
+    }
+
+    #[test]
+    fn the_time_that_an_answer_lay_in_a_cache_is_none_of_the_clock() {
+        let hour = HeaderValue::from_static("Thu, 01 Jan 1970 01:00:00 GMT");
+        let aged = |age: &'static str| {
+            let age = (AGE, HeaderValue::from_static(age));
+            with(HeaderMap::from_iter([(DATE, hour.clone()), age]), 7200)
+        };
+        assert_eq!(aged("3600"), (Outcome::Ok, "the clocks agree".to_owned()));
+        assert!(aged("7200").1.contains("3600 s behind"));
+        for age in ["a while", "-1", "18446744073709551615"] {
+            assert!(aged(age).1.contains("does not say"), "{age}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use super::{Seen, Stage, Step, Way, calendar};
 use crate::credentials::{Keys, Said};
+use crate::endpoint::Addressing;
 use crate::location::{Found, Kind};
 use crate::origin::Asker;
 use crate::redact;
@@ -22,10 +23,6 @@ async fn of_store(way: &Way, store: &Store) -> Seen<()> {
     prepared.map_err(|error| Step::of_error(Stage::Credentials, &error))?;
     let keys = store.keys();
     let address = store.address();
-    let bucket = way.location.bucket().unwrap_or_default();
-    let in_host = address
-        .split_once("://")
-        .is_some_and(|(_, rest)| rest.starts_with(&format!("{bucket}.")));
     let mut step = Step::ok(Stage::Credentials, store.who());
     if let Some(end) = keys.as_deref().and_then(Keys::expiry)
         && end <= SystemTime::now()
@@ -42,10 +39,9 @@ async fn of_store(way: &Way, store: &Store) -> Seen<()> {
             .fact("session_token", yes_or_no(keys.session_token().is_some()))
             .maybe("keys_valid_until", keys.expiry().map(calendar::shown));
     }
-    let addressed = if in_host {
-        "in the host"
-    } else {
-        "in the path"
+    let addressed = match store.addressing() {
+        Addressing::VirtualHost => "in the host",
+        Addressing::Path | Addressing::Auto => "in the path",
     };
     let step = step
         .fact("region", with_origin(store.region_in_use(), &way.region))

@@ -19,19 +19,17 @@ pub(super) struct Server {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_secure: bool,
-    is_name: bool,
 }
 
 impl Server {
     pub(super) fn of(url: &Url) -> Option<Server> {
-        let (host, is_name) = match url.host()? {
-            Host::Domain(name) => (name.to_owned(), true),
-            Host::Ipv4(address) => (address.to_string(), false),
-            Host::Ipv6(address) => (address.to_string(), false),
+        let host = match url.host()? {
+            Host::Domain(name) => name.to_owned(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
         };
         Some(Server {
             host,
-            is_name,
             port: url.port_or_known_default()?,
             is_secure: url.scheme() == "https",
         })
@@ -42,7 +40,7 @@ impl Server {
 pub(super) async fn resolve(server: &Server, limit: Duration) -> Seen<Vec<SocketAddr>> {
     let Server { host, port, .. } = server;
     if let Ok(address) = host.parse() {
-        let step = Step::ok(Stage::Dns, "the URL has an address, and no name");
+        let step = Step::ok(Stage::Dns, format!("`{host}` is an address, and no name"));
         return Ok((step, vec![SocketAddr::new(address, *port)]));
     }
     let begun = Instant::now();
@@ -76,14 +74,16 @@ pub(super) async fn resolve(server: &Server, limit: Duration) -> Seen<Vec<Socket
     Err(Step::failed(Stage::Dns, kind, what, advice::of_name(host)).fact("took", took))
 }
 
-/// Connects to all the addresses at once; the connection to the first that answers goes on.
+/// Connects to all the addresses at once, until one has answered and the others had a moment to do so as well. The first
+/// that answers is the one to go on with.
 pub(super) async fn connect(
     server: &Server,
     addresses: &[SocketAddr],
     limit: Duration,
-) -> Seen<TcpStream> {
+) -> Seen<SocketAddr> {
+    let addresses = &addresses[..addresses.len().min(MOST)];
     let mut tries = JoinSet::new();
-    for (at, address) in addresses.iter().copied().take(MOST).enumerate() {
+    for (at, address) in addresses.iter().copied().enumerate() {
         tries.spawn(async move {
             let begun = Instant::now();
             let connected = tokio::time::timeout(limit, TcpStream::connect(address)).await;
@@ -91,26 +91,35 @@ pub(super) async fn connect(
             (at, address, connected, begun.elapsed())
         });
     }
-    let mut ended = tries.join_all().await;
-    ended.sort_by_key(|(at, ..)| *at);
     let (mut good, mut bad) = (Vec::new(), Vec::new());
-    for (_, address, connected, took) in ended {
+    let mut end = None;
+    while let Some((at, address, connected, took)) = next(&mut tries, end).await {
         match connected {
-            Ok(stream) => good.push((address, stream, took)),
-            Err(error) => bad.push((address, error)),
+            Ok(_) => {
+                good.push((address, took));
+                end.get_or_insert_with(|| tokio::time::Instant::now() + GRACE);
+            }
+            Err(error) => bad.push((at, address, error)),
         }
     }
-    let silent = bad
-        .iter()
-        .map(|(address, error)| format!("{address}: {}", reason(error, limit)));
+    bad.sort_by_key(|(at, ..)| *at);
+    let silent = addresses.iter().filter_map(|address| {
+        let failed = bad.iter().find(|(_, bad, _)| bad == address);
+        let why = match failed {
+            Some((.., error)) => reason(error, limit),
+            None if good.iter().any(|(good, _)| good == address) => return None,
+            None => "not waited for".to_owned(),
+        };
+        Some(format!("{address}: {why}"))
+    });
     let silent = silent.collect::<Vec<_>>().join("; ");
     let fails_alike = |address: &SocketAddr| {
         bad.iter()
-            .any(|(bad, _)| bad.is_ipv4() == address.is_ipv4())
+            .any(|(_, bad, _)| bad.is_ipv4() == address.is_ipv4())
     };
-    let some_fail = good.iter().any(|(address, ..)| fails_alike(address));
-    let Some((address, stream, took)) = good.into_iter().next() else {
-        let last = bad.into_iter().next().map(|(_, error)| error);
+    let some_fail = good.iter().any(|(address, _)| fails_alike(address));
+    let Some((address, took)) = good.into_iter().next() else {
+        let last = bad.into_iter().next().map(|(.., error)| error);
         let is_late = last
             .as_ref()
             .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
@@ -140,8 +149,24 @@ pub(super) async fn connect(
     Ok((
         step.fact("took", millis(took))
             .maybe("without_connection", silent),
-        stream,
+        address,
     ))
+}
+
+/// How the next try ended, unless `end` comes first or there is none left.
+async fn next<T: 'static>(tries: &mut JoinSet<T>, end: Option<tokio::time::Instant>) -> Option<T> {
+    loop {
+        let ended = match end {
+            Some(end) => tokio::time::timeout_at(end, tries.join_next())
+                .await
+                .ok()??,
+            None => tries.join_next().await?,
+        };
+        // A try that panicked has no outcome.
+        if let Ok(ended) = ended {
+            return Some(ended);
+        }
+    }
 }
 
 fn reason(error: &io::Error, limit: Duration) -> String {
@@ -152,5 +177,41 @@ fn reason(error: &io::Error, limit: Duration) -> String {
     }
 }
 
+// How long the others have after the first: a way around the world takes as much.
+const GRACE: Duration = Duration::from_millis(250);
 // Nobody waits for more of them.
 const MOST: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::{TcpListener, TcpSocket};
+
+    #[test]
+    fn the_first_address_that_answers_is_taken_and_a_silent_one_is_not_waited_for() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let here = SocketAddr::from(([127, 0, 0, 1], 0));
+            // Where nobody accepts, there is room for one connection more than was said; the next one is not answered.
+            let silent = TcpSocket::new_v4().unwrap();
+            silent.bind(here).unwrap();
+            let silent = silent.listen(1).unwrap();
+            let full = silent.local_addr().unwrap();
+            let _first = TcpStream::connect(full).await.unwrap();
+            let _second = TcpStream::connect(full).await.unwrap();
+            let good = TcpListener::bind(here).await.unwrap();
+            let good = good.local_addr().unwrap();
+            let url = Url::parse("http://localhost/").unwrap();
+            let server = Server::of(&url).unwrap();
+            let hour = Duration::from_secs(3600);
+            let (step, chosen) = connect(&server, &[full, good], hour).await.unwrap();
+            assert_eq!(chosen, good);
+            assert_eq!(step.outcome, crate::diagnosis::Outcome::Ok);
+            let (_, told) = step.facts.last().unwrap();
+            assert_eq!(told, &format!("{full}: not waited for"));
+        });
+    }
+}

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use kvik_core::ErrorKind;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, clause_of};
 use crate::redact;
 
 pub(crate) use understanding::understand;
@@ -36,7 +36,8 @@ pub(crate) use walk::{Way, walk};
 pub struct Diagnosis {
     /// The URL, without secrets.
     pub url: String,
-    /// The steps in their order. Those behind one that failed were not taken, but for `clock`.
+    /// The steps in their order, all of them, but for `tls` where there is none. Those behind one that failed were not taken,
+    /// but for `clock`.
     pub steps: Vec<Step>,
 }
 
@@ -110,6 +111,20 @@ pub enum Outcome {
 }
 
 impl Stage {
+    const ALL: [Stage; 11] = [
+        Stage::Url,
+        Stage::Settings,
+        Stage::Credentials,
+        Stage::Dns,
+        Stage::Tcp,
+        Stage::Tls,
+        Stage::Http,
+        Stage::Clock,
+        Stage::Range,
+        Stage::Validator,
+        Stage::Open,
+    ];
+
     /// Its name in one word.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -127,6 +142,18 @@ impl Stage {
             Stage::Open => "open",
         }
     }
+}
+
+/// All steps in their order: those taken, and the others as not reached, but for TLS where there is none.
+pub(crate) fn complete(mut steps: Vec<Step>, has_tls: bool) -> Vec<Step> {
+    for stage in Stage::ALL {
+        let is_there = steps.iter().any(|step| step.stage == stage);
+        if !is_there && (has_tls || stage != Stage::Tls) {
+            steps.push(Step::not_reached(stage));
+        }
+    }
+    steps.sort_by_key(|step| Stage::ALL.iter().position(|stage| *stage == step.stage));
+    steps
 }
 
 impl fmt::Display for Stage {
@@ -172,16 +199,20 @@ impl Step {
     }
 
     pub(crate) fn of_error(stage: Stage, error: &kvik_core::Error) -> Step {
-        let text = error.to_string();
-        // The operation and the place are what the step is about.
-        let why = text.split_once(": ").map_or(text.as_str(), |(_, why)| why);
-        Step::failed(stage, error.kind(), why, advice::of_kind(error.kind()))
+        let kind = error.kind();
+        let advice = error.advice().unwrap_or_else(|| advice::of_kind(kind));
+        Step::failed(stage, kind, clause_of(error), advice)
     }
 
-    pub(crate) fn not_reached(stage: Stage) -> Step {
+    fn not_reached(stage: Stage) -> Step {
+        Step::left(stage, "not reached")
+    }
+
+    /// One that another step has.
+    fn left(stage: Stage, what: &str) -> Step {
         Step {
             outcome: Outcome::NotReached,
-            ..Step::ok(stage, "not reached")
+            ..Step::ok(stage, what)
         }
     }
 
@@ -222,4 +253,42 @@ type Seen<T> = Result<(Step, T), Step>;
 /// A time for people to read.
 fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kvik_core::{Error, Op, Place};
+
+    #[test]
+    fn an_error_that_becomes_a_step_says_nothing_twice_and_has_the_advice_of_its_kind() {
+        for (kind, advice) in [
+            (ErrorKind::TooManyOpenFiles, "ulimit -n"),
+            (ErrorKind::NotFound, "check the path"),
+        ] {
+            let error = Error::new(kind, Op::Open, "the reason: it is one");
+            let place = Place::Url("https://host/a: b".into());
+            for error in [error.clone(), error.at(&place)] {
+                let step = Step::of_error(Stage::Open, &error);
+                assert_eq!(step.what, "the reason: it is one");
+                assert!(step.advice.as_deref().unwrap().contains(advice), "{step:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_stage_has_a_step_in_its_order() {
+        let steps = vec![Step::ok(Stage::Url, "read"), Step::ok(Stage::Clock, "told")];
+        for has_tls in [true, false] {
+            let steps = complete(steps.clone(), has_tls);
+            let stages: Vec<Stage> = steps.iter().map(|step| step.stage).collect();
+            let expected = Stage::ALL
+                .into_iter()
+                .filter(|stage| has_tls || *stage != Stage::Tls);
+            assert_eq!(stages, expected.collect::<Vec<_>>());
+            let taken = steps.iter().filter(|step| step.outcome == Outcome::Ok);
+            let taken: Vec<&str> = taken.map(|step| step.what.as_str()).collect();
+            assert_eq!(taken, ["read", "told"]);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! that is refused is looked at by a second connection, which ends there.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,14 +18,13 @@ use super::link::Server;
 use super::{Seen, Stage, Step, advice, calendar, millis};
 use crate::tls::{self, Trust};
 
-/// Shakes hands with the server over `stream`.
+/// Shakes hands with the server at `address`.
 pub(super) async fn examine(
     server: &Server,
-    stream: TcpStream,
+    address: SocketAddr,
     trust: &Trust,
     limit: Duration,
 ) -> Seen<()> {
-    let address = stream.peer_addr();
     let fail = |kind, what: String, advice: String| {
         Step::failed(Stage::Tls, kind, what, advice).fact("trusted", trust.to_string())
     };
@@ -32,7 +32,7 @@ pub(super) async fn examine(
     let config =
         config.map_err(|failure| fail(failure.kind, failure.why, advice::of_trust(trust)))?;
     let begun = Instant::now();
-    let shaken = tokio::time::timeout(limit, shake(config, server, stream)).await;
+    let shaken = tokio::time::timeout(limit, shake(config, server, address)).await;
     let took = millis(begun.elapsed());
     let error = match shaken {
         Ok(Ok(shaken)) => {
@@ -60,10 +60,7 @@ pub(super) async fn examine(
         let advice = advice::of_handshake(server, reason);
         return Err(fail(ErrorKind::Unreachable, what, advice));
     };
-    let seen = match address {
-        Ok(address) => tokio::time::timeout(limit, look(server, address)).await,
-        Err(_) => Ok(None),
-    };
+    let seen = tokio::time::timeout(limit, look(server, address)).await;
     let seen = seen.ok().flatten();
     let what = format!(
         "the server's certificate is refused: {}",
@@ -79,8 +76,10 @@ struct Shaken {
     certificate: Option<Certificate>,
 }
 
-async fn shake(config: ClientConfig, server: &Server, stream: TcpStream) -> io::Result<Shaken> {
+async fn shake(config: ClientConfig, server: &Server, address: SocketAddr) -> io::Result<Shaken> {
     let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
+    // A connection of its own: the step before may have let the one it made rest for longer than a server waits.
+    let stream = TcpStream::connect(address).await?;
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await?;
@@ -97,12 +96,11 @@ async fn shake(config: ClientConfig, server: &Server, stream: TcpStream) -> io::
 }
 
 /// The certificate of a server that is not to be trusted.
-async fn look(server: &Server, address: std::net::SocketAddr) -> Option<Certificate> {
+async fn look(server: &Server, address: SocketAddr) -> Option<Certificate> {
     let looker = Arc::new(Looker::default());
     let config = config_to_look(Arc::clone(&looker))?;
-    let stream = TcpStream::connect(address).await.ok()?;
     // It fails: nothing that is looked at is accepted.
-    let _ = shake(config, server, stream).await;
+    let _ = shake(config, server, address).await;
     let shown = looker
         .0
         .lock()

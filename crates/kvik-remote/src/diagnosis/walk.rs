@@ -45,6 +45,12 @@ impl Way {
         url.is_some_and(|url| self.origin.client.proxies.for_url(&url).is_some())
     }
 
+    /// Whether the server is asked over TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        let url = Url::parse(&self.address()).ok();
+        url.is_some_and(|url| url.scheme() == "https")
+    }
+
     fn address(&self) -> String {
         match &self.origin.asker {
             Asker::Store(store) => store.address(),
@@ -58,18 +64,6 @@ pub(crate) async fn walk(way: &Way) -> Vec<Step> {
     let mut steps = Vec::new();
     // How far it came is in the steps.
     let _ = until_failure(way, &mut steps).await;
-    let last = steps.last().map(|step| step.stage);
-    let is_secure = way.address().starts_with("https:");
-    let rest = ORDER
-        .iter()
-        .skip_while(|stage| Some(**stage) != last)
-        .skip(1);
-    let taken = rest.filter(|stage| is_secure || **stage != Stage::Tls);
-    let failed = steps.iter().any(Step::has_failed);
-    if failed {
-        let rest: Vec<Step> = taken.map(|stage| Step::not_reached(*stage)).collect();
-        steps.extend(rest);
-    }
     steps
 }
 
@@ -91,22 +85,23 @@ async fn until_failure(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let found = within(way, Stage::Dns, link::resolve(first, limit)).await;
     let addresses = take(steps, marked(found, proxy.as_ref()))?;
     let found = within(way, Stage::Tcp, link::connect(first, &addresses, limit)).await;
-    let stream = take(steps, marked(found, proxy.as_ref()))?;
+    let address = take(steps, marked(found, proxy.as_ref()))?;
     match &proxy {
         None if server.is_secure => {
-            let shaken = tls::examine(&server, stream, &way.origin.client.trust, limit);
+            let shaken = tls::examine(&server, address, &way.origin.client.trust, limit);
             let found = within(way, Stage::Tls, shaken).await;
             take(steps, found)?;
         }
         Some(_) if server.is_secure => {
-            let mut step = Step::not_reached(Stage::Tls);
-            step.what = "left to the request, which goes through the proxy".to_owned();
-            steps.push(step);
+            let later = "left to the request, which goes through the proxy";
+            steps.push(Step::left(Stage::Tls, later));
         }
         _ => {}
     }
     if way.location.kind() == Kind::WebHdfs {
-        // It has a protocol of its own, of which opening tells.
+        let later = "left to opening: WebHDFS has a protocol of its own";
+        let stages = [Stage::Http, Stage::Clock, Stage::Range, Stage::Validator];
+        steps.extend(stages.map(|stage| Step::left(stage, later)));
         return Some(());
     }
     ask(way, steps).await
@@ -156,14 +151,10 @@ fn marked<T>(seen: Seen<T>, proxy: Option<&Between>) -> Seen<T> {
 
 async fn ask(way: &Way, steps: &mut Vec<Step>) -> Option<()> {
     let log = Log::default();
-    let shared = way.origin.shared_over(|transport| {
+    way.origin.shared_over(|transport| {
         let log = log.clone();
         Arc::new(Watched { transport, log })
     });
-    if let Err(failure) = shared {
-        let step = Step::of_failure(Stage::Http, &failure, advice::of_kind(failure.kind));
-        return take(steps, Err(step));
-    }
     let asked = within(way, Stage::Http, async {
         Ok((http::examine(way, &log).await, ()))
     })
@@ -219,15 +210,3 @@ async fn within<S, T>(
             ))
         })
 }
-
-const ORDER: [Stage; 9] = [
-    Stage::Credentials,
-    Stage::Dns,
-    Stage::Tcp,
-    Stage::Tls,
-    Stage::Http,
-    Stage::Clock,
-    Stage::Range,
-    Stage::Validator,
-    Stage::Open,
-];

@@ -42,6 +42,17 @@ impl FromStr for Addressing {
     }
 }
 
+impl fmt::Display for Addressing {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Addressing::Auto => "auto",
+            Addressing::Path => "path",
+            Addressing::VirtualHost => "virtual",
+        })
+    }
+}
+
 /// What holds for an object of S3 besides its location. Its `Debug` shows no secret.
 #[derive(Clone, Default)]
 pub struct S3Options {
@@ -156,6 +167,14 @@ impl S3Endpoint {
         self.url(learnt).to_string()
     }
 
+    /// Where the bucket stands in that; never [`Addressing::Auto`].
+    pub(crate) fn addressing(&self) -> Addressing {
+        match self.style() {
+            Style::Path => Addressing::Path,
+            Style::VirtualHost => Addressing::VirtualHost,
+        }
+    }
+
     /// The region that a signature at this moment is for: as a server said, else as the caller said, else as the host says,
     /// else as the settings say.
     fn region<'a>(&'a self, learnt: Option<&'a str>) -> Option<&'a str> {
@@ -171,20 +190,30 @@ impl S3Endpoint {
             // The host stays as the caller wrote it, until a server says that the bucket is elsewhere.
             return site.url_in(self.object.bucket(), learnt);
         }
-        let style = match self.addressing {
-            Addressing::Auto => None,
-            Addressing::Path => Some(Style::Path),
-            Addressing::VirtualHost => Some(Style::VirtualHost),
-        };
         match &self.base {
-            Some(base) => {
-                let own = match is_aws_host(base.host()) && self.object.is_label() {
+            Some(base) => self.object.url_at(base, self.style()),
+            None => self.object.url_at_aws(self.region(learnt), self.style()),
+        }
+    }
+
+    /// Where the bucket stands in the URL that requests go to.
+    fn style(&self) -> Style {
+        match (self.object.site(), self.addressing) {
+            // As the caller wrote it.
+            (Some(site), _) => site.style(),
+            (None, Addressing::Path) => Style::Path,
+            (None, Addressing::VirtualHost) => Style::VirtualHost,
+            (None, Addressing::Auto) => {
+                let is_aws = self
+                    .base
+                    .as_ref()
+                    .is_none_or(|base| is_aws_host(base.host()));
+                // The certificates of AWS are for one label before the service, so a bucket with a dot goes into the path.
+                match is_aws && self.object.is_label() {
                     true => Style::VirtualHost,
                     false => Style::Path,
-                };
-                self.object.url_at(base, style.unwrap_or(own))
+                }
             }
-            None => self.object.url_at_aws(self.region(learnt), style),
         }
     }
 }

@@ -267,11 +267,35 @@ fn styles_have_the_names_of_profiles() {
         (" virtual", Addressing::VirtualHost),
     ] {
         assert_eq!(text.parse::<Addressing>().unwrap(), style);
+        assert_eq!(style.to_string(), text.trim().to_lowercase());
     }
     assert_eq!(
         "host".parse::<Addressing>().unwrap_err().kind(),
         ErrorKind::Config
     );
+}
+
+#[test]
+fn where_the_bucket_stands_is_said_as_the_request_has_it() {
+    let aws = "https://s3.eu-west-1.amazonaws.com";
+    let hosted = S3Options {
+        addressing: Addressing::VirtualHost,
+        ..options("http://localhost:1")
+    };
+    let (path, host) = (Addressing::Path, Addressing::VirtualHost);
+    for (url, options, style) in [
+        ("s3://b/k", S3Options::default(), host),
+        ("s3://a.b/k", S3Options::default(), path),
+        ("s3://b/k", options(aws), host),
+        ("s3://a.b/k", options(aws), path),
+        ("s3://b/k", options("http://b.example:1"), path),
+        ("s3://a.b/k", hosted, host),
+        ("https://b.s3.amazonaws.com/k", S3Options::default(), host),
+        ("https://s3.amazonaws.com/b/k", S3Options::default(), path),
+    ] {
+        let endpoint = S3Endpoint::new(&location(url), options).unwrap();
+        assert_eq!(endpoint.addressing(), style, "{url}");
+    }
 }
 
 #[test]

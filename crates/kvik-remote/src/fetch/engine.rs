@@ -1,26 +1,30 @@
 //! The engine: one for each call, since each call has its own deadline and end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use kvik_core::Result;
+use futures_util::future::{self, Either};
 use kvik_core::corridor::{Engine, Lane};
+use kvik_core::{Error, ErrorKind, Op, Result};
 use kvik_stats::Backend;
+use tokio::sync::watch;
 
-use super::lane::{Event, FetchLane};
+use super::lane::FetchLane;
 use super::stretch::Stretch;
 use crate::object::Object;
-use crate::transport::runtime;
+use crate::transport::{Driver, may_drive};
 
 /// Moves the bytes of one call.
 pub(crate) struct Fetch {
     pub(super) object: Arc<Object>,
     room: Room,
-    pub(super) deadline: Option<Instant>,
-    stopped: AtomicBool,
-    lanes: Mutex<Vec<Sender<Event>>>,
+    deadline: Option<Instant>,
+    stopped: watch::Sender<bool>,
+    // Lanes that were opened.
+    lanes: AtomicUsize,
 }
 
 /// How many requests a lane has under way at a time.
@@ -38,36 +42,56 @@ impl Fetch {
             object,
             room,
             deadline,
-            stopped: AtomicBool::new(false),
-            lanes: Mutex::new(Vec::new()),
+            stopped: watch::Sender::new(false),
+            lanes: AtomicUsize::new(0),
         }
     }
 
-    pub(super) fn room(&self) -> usize {
+    /// How many requests the lane of this number has under way at a time.
+    pub(super) fn room(&self, lane: usize) -> usize {
         match &self.room {
             Room::Fixed(room) => *room,
-            Room::Learnt { lanes, .. } => self.object.origin.requests() / lanes,
+            Room::Learnt { lanes, .. } => share(self.object.origin.requests(), *lanes, lane),
         }
-        .max(1)
     }
 
     /// A task is over that brought so many bytes.
     pub(super) fn brought(&self, bytes: u64) {
-        let Room::Learnt { stretch, .. } = &self.room else {
+        let Room::Learnt { lanes, stretch } = &self.room else {
             return;
         };
         if let Some((requests, bytes, time)) = stretch.add(bytes, Instant::now()) {
-            stretch.begin(self.object.origin.learn(requests, bytes, time));
+            let requests = self.object.origin.learn(requests, bytes, time);
+            // Each lane has one at least, and what they bring is not that of fewer.
+            stretch.begin(requests.max(*lanes));
         }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+    /// The outcome of `work`, unless the transfer ends before, or its deadline comes.
+    pub(super) async fn until_stopped(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let mut stopped = self.stopped.subscribe();
+        let stop = async {
+            // It fails where there is no engine any more, and this is one.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            ended(ErrorKind::Cancelled, "the transfer ended before it")
+        };
+        let late = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => future::pending().await,
+            }
+            ended(ErrorKind::TimedOut, "the deadline of the call passed")
+        };
+        let (work, stop, late) = (pin!(work), pin!(stop), pin!(late));
+        match future::select(work, future::select(stop, late)).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right((end, _)) => Err(end.factor_first().0),
+        }
     }
+}
 
-    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Sender<Event>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn ended(kind: ErrorKind, why: &'static str) -> Error {
+    Error::new(kind, Op::Read, why)
 }
 
 impl Engine for Fetch {
@@ -76,9 +100,9 @@ impl Engine for Fetch {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        let lane = FetchLane::new(self, runtime()?);
-        self.lanes().push(lane.sender());
-        Ok(Box::new(lane))
+        let driver = Driver::lend()?;
+        let number = self.lanes.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(FetchLane::new(self, number, driver)))
     }
 
     fn scatters(&self) -> bool {
@@ -89,11 +113,37 @@ impl Engine for Fetch {
         true
     }
 
+    fn works_here(&self) -> bool {
+        may_drive()
+    }
+
     fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
-        for lane in self.lanes().iter() {
-            // One that is not there any more has nothing under way.
-            let _ = lane.send(Event::Stop);
+        self.stopped.send_replace(true);
+    }
+}
+
+/// How many of `requests` are those of a lane, the `lane`th of `lanes`, so that together they are all; each has one at least.
+fn share(requests: usize, lanes: usize, lane: usize) -> usize {
+    let has_more = lane % lanes < requests % lanes;
+    (requests / lanes + usize::from(has_more)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_together_have_as_many_requests_under_way_as_are_learnt_from() {
+        for lanes in 1..40 {
+            for requests in 1..200 {
+                let shares: Vec<_> = (0..lanes)
+                    .map(|lane| share(requests, lanes, lane))
+                    .collect();
+                let all: usize = shares.iter().sum();
+                assert_eq!(all, requests.max(lanes), "{requests} of {lanes} lanes");
+                let (least, most) = (shares.iter().min(), shares.iter().max());
+                assert!(most.unwrap() - least.unwrap() <= 1, "{shares:?}");
+            }
         }
     }
 }

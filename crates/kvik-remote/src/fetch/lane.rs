@@ -1,119 +1,36 @@
-//! One worker's requests: it hears what they bring, and puts the bytes into their windows.
+//! One worker's requests: driven by the worker itself, each with the window that its bytes go to.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::Instant;
+use std::future::Future;
+use std::pin::Pin;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use kvik_core::corridor::{Completion, FillWindow, Lane, Task, Window};
 use kvik_core::{Error, ErrorKind, Op};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::AbortHandle;
+use kvik_stats::Counter;
 
 use super::engine::Fetch;
 use super::requests::{Sink, bring};
-use crate::transport::Runtime;
-
-/// What a lane is told.
-pub(super) enum Event {
-    /// The next bytes of a task, and the room that they take until they are where they belong.
-    Bytes(u64, Bytes, OwnedSemaphorePermit),
-    /// No more of a task comes.
-    End(u64, Result<(), Error>),
-    /// The transfer ends: nothing more is wanted.
-    Stop,
-}
+use crate::transport::Driver;
 
 pub(super) struct FetchLane<'w> {
     engine: &'w Fetch,
-    runtime: &'static Runtime,
-    // By a number that is used once, so that what comes late belongs to nobody.
-    under_way: HashMap<u64, Arriving<'w>>,
-    next: u64,
+    number: usize,
+    under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Completion<'w>> + 'w>>>,
     finished: Vec<Completion<'w>>,
-    sender: Sender<Event>,
-    events: Receiver<Event>,
-    // How many bytes may lie between the network and this lane.
-    room: Arc<Semaphore>,
-}
-
-/// A task of which bytes are to come.
-struct Arriving<'w> {
-    task: Task,
-    window: FillWindow<'w>,
-    requests: AbortHandle,
+    driver: Driver,
 }
 
 impl<'w> FetchLane<'w> {
-    pub(super) fn new(engine: &'w Fetch, runtime: &'static Runtime) -> FetchLane<'w> {
-        let (sender, events) = mpsc::channel();
+    /// The lane of that number of its call.
+    pub(super) fn new(engine: &'w Fetch, number: usize, driver: Driver) -> FetchLane<'w> {
         FetchLane {
             engine,
-            runtime,
-            under_way: HashMap::new(),
-            next: 0,
+            number,
+            under_way: FuturesUnordered::new(),
             finished: Vec::new(),
-            sender,
-            events,
-            room: Arc::new(Semaphore::new(AHEAD)),
-        }
-    }
-
-    pub(super) fn sender(&self) -> Sender<Event> {
-        self.sender.clone()
-    }
-
-    /// Waits for the next event; an error if the deadline comes first.
-    fn next_event(&self) -> Result<Event, Error> {
-        // The lane has a sender itself, so that there is one as long as it listens.
-        let Some(deadline) = self.engine.deadline else {
-            return Ok(self.events.recv().unwrap_or(Event::Stop));
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.events.recv_timeout(left) {
-            Ok(event) => Ok(event),
-            Err(RecvTimeoutError::Disconnected) => Ok(Event::Stop),
-            Err(RecvTimeoutError::Timeout) => {
-                let why = "the deadline of the call passed";
-                Err(Error::new(ErrorKind::TimedOut, Op::Read, why))
-            }
-        }
-    }
-
-    fn heed(&mut self, event: Event) {
-        match event {
-            Event::Bytes(number, bytes, room) => {
-                if let Some(arriving) = self.under_way.get_mut(&number) {
-                    let count = arriving.window.put(&bytes);
-                    self.engine.object.origin.bytes().add(count as u64);
-                    if count < bytes.len() {
-                        let why = "more came than was asked for";
-                        self.end(number, Some(Error::new(ErrorKind::Internal, Op::Read, why)));
-                    }
-                }
-                drop(room);
-            }
-            Event::End(number, outcome) => self.end(number, outcome.err()),
-            Event::Stop => self.end_all(&cancelled()),
-        }
-    }
-
-    fn end(&mut self, number: u64, error: Option<Error>) {
-        if let Some(arriving) = self.under_way.remove(&number) {
-            arriving.requests.abort();
-            if error.is_none() {
-                self.engine.brought(arriving.window.filled() as u64);
-            }
-            self.finished
-                .push(completion(arriving.task, arriving.window, error));
-        }
-    }
-
-    fn end_all(&mut self, error: &Error) {
-        let numbers: Vec<u64> = self.under_way.keys().copied().collect();
-        for number in numbers {
-            self.end(number, Some(error.clone()));
+            driver,
         }
     }
 }
@@ -124,7 +41,8 @@ impl<'w> Lane<'w> for FetchLane<'w> {
     }
 
     fn room(&self) -> usize {
-        self.engine.room().saturating_sub(self.in_flight())
+        let room = self.engine.room(self.number);
+        room.saturating_sub(self.in_flight())
     }
 
     fn in_flight(&self) -> usize {
@@ -149,11 +67,6 @@ impl<'w> Lane<'w> for FetchLane<'w> {
                 });
             }
         };
-        if self.engine.is_stopped() {
-            return self
-                .finished
-                .push(completion(task, window, Some(cancelled())));
-        }
         let object = &self.engine.object;
         let end = task.range.end.min(object.len);
         let mut at = task.range.start;
@@ -166,37 +79,40 @@ impl<'w> Lane<'w> for FetchLane<'w> {
         if at >= end {
             return self.finished.push(completion(task, window, None));
         }
-        let number = self.next;
-        self.next += 1;
-        let mut outbox = Outbox {
-            number,
-            sender: self.sender.clone(),
-            room: Arc::clone(&self.room),
-            told: false,
-        };
-        let object = Arc::clone(object);
-        let requests = self.runtime.spawn(async move {
-            let outcome = bring(&object, at..end, &mut outbox).await;
-            outbox.tell(outcome);
-        });
-        let arriving = Arriving {
-            task,
-            window,
-            requests,
-        };
-        self.under_way.insert(number, arriving);
+        let engine = self.engine;
+        self.under_way.push(Box::pin(async move {
+            let mut sink = Putting {
+                window: &mut window,
+                bytes: engine.object.origin.bytes(),
+                too_many: false,
+            };
+            let outcome = engine
+                .until_stopped(bring(&engine.object, at..end, &mut sink))
+                .await;
+            let error = match sink.too_many {
+                true => Some(too_many()),
+                false => outcome.err(),
+            };
+            if error.is_none() {
+                engine.brought(window.filled() as u64);
+            }
+            completion(task, window, error)
+        }));
     }
 
     fn poll(&mut self, done: &mut Vec<Completion<'w>>) {
-        while self.finished.is_empty() && !self.under_way.is_empty() {
-            match self.next_event() {
-                Ok(event) => self.heed(event),
-                Err(error) => self.end_all(&error),
-            }
-        }
-        // What else has come by now.
-        while let Ok(event) = self.events.try_recv() {
-            self.heed(event);
+        if self.finished.is_empty() && !self.under_way.is_empty() {
+            let (under_way, finished) = (&mut self.under_way, &mut self.finished);
+            self.driver.wait_for(async {
+                finished.extend(under_way.next().await);
+                // What else has come by now.
+                while let Some(Some(next)) = under_way.next().now_or_never() {
+                    finished.push(next);
+                }
+                if under_way.is_empty() {
+                    tokio::task::yield_now().await;
+                }
+            });
         }
         done.append(&mut self.finished);
     }
@@ -204,47 +120,27 @@ impl<'w> Lane<'w> for FetchLane<'w> {
 
 impl Drop for FetchLane<'_> {
     fn drop(&mut self) {
-        // Nobody else has a window; this only saves the network from what nobody wants.
-        for arriving in self.under_way.values() {
-            arriving.requests.abort();
+        if !self.under_way.is_empty() {
+            // Nobody wants what is under way: the network is to hear of it now.
+            self.under_way.clear();
+            self.driver.settle();
         }
     }
 }
 
-/// Where the requests of a task put what they bring.
-struct Outbox {
-    number: u64,
-    sender: Sender<Event>,
-    room: Arc<Semaphore>,
-    told: bool,
+/// Puts what comes where it belongs.
+struct Putting<'s, 'w> {
+    window: &'s mut FillWindow<'w>,
+    bytes: &'static Counter,
+    too_many: bool,
 }
 
-impl Outbox {
-    fn tell(&mut self, outcome: Result<(), Error>) {
-        self.told = true;
-        // A lane that is gone has no window left.
-        let _ = self.sender.send(Event::End(self.number, outcome));
-    }
-}
-
-impl Sink for Outbox {
-    async fn take(&mut self, bytes: Bytes) -> bool {
-        let size = bytes.len().clamp(1, AHEAD) as u32;
-        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(size).await else {
-            return false;
-        };
-        self.sender
-            .send(Event::Bytes(self.number, bytes, room))
-            .is_ok()
-    }
-}
-
-impl Drop for Outbox {
-    fn drop(&mut self) {
-        if !self.told {
-            let why = "what talks to the network has panicked";
-            self.tell(Err(Error::new(ErrorKind::Internal, Op::Read, why)));
-        }
+impl Sink for Putting<'_, '_> {
+    fn take(&mut self, bytes: Bytes) -> bool {
+        let count = self.window.put(&bytes);
+        self.bytes.add(count as u64);
+        self.too_many = count < bytes.len();
+        !self.too_many
     }
 }
 
@@ -257,13 +153,7 @@ fn completion<'w>(task: Task, window: FillWindow<'w>, error: Option<Error>) -> C
     }
 }
 
-fn cancelled() -> Error {
-    Error::new(
-        ErrorKind::Cancelled,
-        Op::Read,
-        "the transfer ended before it",
-    )
+fn too_many() -> Error {
+    let why = "more came than was asked for";
+    Error::new(ErrorKind::Internal, Op::Read, why)
 }
-
-// Some answers' worth: the network goes on while this lane copies, and no more memory than this waits for it.
-const AHEAD: usize = 8 << 20;

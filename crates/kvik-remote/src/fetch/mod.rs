@@ -1,9 +1,9 @@
-//! Ranges on their way into windows: requests under way on the runtime, the bytes put where they belong by the lane.
+//! Ranges on their way into windows: requests under way, several at a time, driven by the thread that has the lane.
 //!
 //! ```text
-//! runtime:  ask -> judge -> chunk, chunk, ... -> (what failed is asked for again from there) -> end
-//!                             |                                                                  |
-//! lane:                  window.put                                                      completion
+//! ask -> judge -> chunk, chunk, ... -> (what failed is asked for again from there) -> completion
+//!                   |
+//!               window.put
 //! ```
 //! A window is touched by the thread of its lane alone, and each task has one row of requests at a time, so that what a
 //! late answer brings can land nowhere.

@@ -1,6 +1,5 @@
 //! The requests of one task: what failed is asked for again, from the byte that was reached.
 
-use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
@@ -10,14 +9,14 @@ use kvik_stats::names;
 
 use crate::failure::Failure;
 use crate::object::Object;
-use crate::origin::Origin;
+use crate::origin::{Answered, Origin};
 use crate::reply::Answer;
 use crate::retry::{self, Failures};
 
 /// Takes bytes in the order in which they lie in the object.
-pub(crate) trait Sink: Send {
+pub(crate) trait Sink {
     /// Takes the next ones; `false` if nobody wants more.
-    fn take(&mut self, bytes: Bytes) -> impl Future<Output = bool> + Send;
+    fn take(&mut self, bytes: Bytes) -> bool;
 }
 
 /// Brings all bytes of `range`, which lies within the object.
@@ -36,7 +35,6 @@ pub(crate) async fn bring(
         let Err(failure) = attempt(object, &mut at, range.end, sink).await else {
             continue;
         };
-        object.stumbled(before);
         failures.note(at - before);
         again(&object.origin, failure, failures.in_a_row)
             .await
@@ -60,11 +58,11 @@ pub(crate) async fn again(origin: &Origin, failure: Failure, failures: u32) -> R
     let Some(wait) = origin.policy.wait(failure.again, failures, dice) else {
         return Err(failure);
     };
-    if !origin.shared()?.budget.take() {
+    if !failure.is_unsent && !origin.shared().budget.take() {
         return Err(retry::exhausted(failure));
     }
     names::HTTP_RETRIES.increment();
-    names::HTTP_RETRY_WAIT.add(wait.as_nanos() as u64);
+    names::HTTP_RETRY_BACKOFF.add(wait.as_nanos() as u64);
     let (place, why) = (&origin.place, &failure.why);
     tracing::debug!(%place, %why, failures, ?wait, "a request is made again");
     tokio::time::sleep(wait).await;
@@ -80,6 +78,25 @@ async fn attempt(
 ) -> Result<(), Failure> {
     let start = *at;
     let mut answered = object.ask(&(start..end)).await?;
+    let data_node = answered.data_node.take();
+    let outcome = take(answered, at, end, sink).await;
+    if let (Err(failure), Some(data_node)) = (&outcome, &data_node)
+        // That nobody wants more is no fault of who sends it.
+        && failure.kind != ErrorKind::Cancelled
+    {
+        object.stumbled(start, data_node);
+    }
+    outcome
+}
+
+/// The bytes of an answer to a request for all from `at` to `end`.
+async fn take(
+    mut answered: Answered,
+    at: &mut u64,
+    end: u64,
+    sink: &mut impl Sink,
+) -> Result<(), Failure> {
+    let start = *at;
     let promised = match &answered.answer {
         Answer::Part { range, .. } => range.end,
         // Only an answer to a question for all of it.
@@ -101,7 +118,7 @@ async fn attempt(
         if count > promised - *at {
             return Err(Failure::too_long());
         }
-        if !sink.take(chunk).await {
+        if !sink.take(chunk) {
             return Err(Failure::lasting(ErrorKind::Cancelled, "nobody wants more"));
         }
         *at += count;

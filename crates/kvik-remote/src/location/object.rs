@@ -134,17 +134,12 @@ impl Object {
         }
     }
 
-    /// The object at AWS itself, in `region` or by the host of all regions. The certificates there are for one label
-    /// before the service, so a bucket with a dot goes into the path.
-    pub(crate) fn url_at_aws(&self, region: Option<&str>, style: Option<Style>) -> WebUrl {
+    /// The object at AWS itself, in `region` or by the host of all regions.
+    pub(crate) fn url_at_aws(&self, region: Option<&str>, style: Style) -> WebUrl {
         let host = match region {
             Some(region) => format!("s3.{region}.{}", host::suffix_of(region)),
             None => format!("s3.{}", host::suffix_of("")),
         };
-        let style = style.unwrap_or(match self.is_label() {
-            true => Style::VirtualHost,
-            false => Style::Path,
-        });
         self.url_at(&WebUrl::of_host(host), style)
     }
 
@@ -160,6 +155,11 @@ impl Object {
 }
 
 impl Site {
+    /// Where the bucket stands in the URL.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
     /// The region that the host names.
     pub(crate) fn region(&self) -> Option<&str> {
         self.region.as_deref()

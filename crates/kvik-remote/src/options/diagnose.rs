@@ -8,8 +8,8 @@ use kvik_core::{Error, ErrorKind, Op};
 
 use super::RemoteOptions;
 use super::open::WHOLE;
-use crate::diagnosis::{Diagnosis, Stage, Step, Way, understand, walk};
-use crate::location::{Kind, Location};
+use crate::diagnosis::{Diagnosis, Stage, Step, Way, complete, understand, walk};
+use crate::location::{Found, Kind, Location};
 use crate::transport::runtime;
 
 /// Finding out what is wrong.
@@ -39,7 +39,7 @@ impl RemoteOptions {
             Err(error) => Diagnosis {
                 // What is no URL may be anything.
                 url: "the URL".to_owned(),
-                steps: vec![Step::of_error(Stage::Url, &error)],
+                steps: complete(vec![Step::of_error(Stage::Url, &error)], true),
             },
         }
     }
@@ -52,13 +52,15 @@ impl RemoteOptions {
             Ok(way) => way,
             Err(error) => {
                 steps.push(Step::of_error(Stage::Settings, &error));
-                return steps;
+                let is_plain = matches!(location.found(), Found::Web(url) | Found::File(url) if !url.is_secure());
+                return complete(steps, !is_plain);
             }
         };
         steps.push(Step::ok(
             Stage::Settings,
             "settings and options can be used",
         ));
+        let has_tls = way.is_secure();
         let walked =
             runtime().and_then(|runtime| runtime.wait_for(async move { walk(&way).await }));
         match walked {
@@ -68,7 +70,7 @@ impl RemoteOptions {
         if steps.iter().all(|step| !step.has_failed()) {
             steps.push(self.try_to_open(location, end));
         }
-        steps
+        complete(steps, has_tls)
     }
 
     fn way(&self, location: &Location, end: Instant, limit: Duration) -> Result<Way, Error> {

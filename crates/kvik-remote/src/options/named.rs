@@ -23,10 +23,14 @@ pub struct NamedOption {
 #[derive(Clone, Copy, Debug)]
 enum Set {
     /// It is an option by itself; `None` if the value is none that it can have.
-    Alone(fn(RemoteOptions, &str) -> Option<RemoteOptions>),
+    Alone(Setter),
+    /// It is about the same as the option of that first name, so that they are not given at once.
+    Instead(&'static str, Setter),
     /// It is one together with others.
     Part(Part),
 }
+
+type Setter = fn(RemoteOptions, &str) -> Option<RemoteOptions>;
 
 /// The parts of who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +62,14 @@ impl NamedOption {
     #[must_use]
     pub fn says(&self) -> &'static str {
         self.says
+    }
+
+    /// What it is about: two that are about the same are not given at once.
+    fn topic(&self) -> &'static str {
+        match self.set {
+            Set::Instead(other, _) => other,
+            Set::Alone(_) | Set::Part(_) => self.names[0],
+        }
     }
 
     /// The option of this name, and the number of its row.
@@ -130,7 +142,7 @@ impl RemoteOptions {
             let (name, value) = (name.as_ref(), value.as_ref());
             let (row, option) = NamedOption::of(name)?;
             if let Some((before, same, other)) =
-                topics.insert(rows::topic(option.names[0]), (name, value, option))
+                topics.insert(option.topic(), (name, value, option))
             {
                 if other.names != option.names {
                     let why = format!(
@@ -145,21 +157,32 @@ impl RemoteOptions {
                 }
             }
             match option.set {
-                Set::Alone(set) => drop(alone.insert(row, (name, value, option, set))),
-                Set::Part(part) => drop(parts.insert(part, value)),
+                Set::Alone(set) | Set::Instead(_, set) => {
+                    alone.insert(row, (name, value, option, set));
+                }
+                Set::Part(part) => {
+                    parts.insert(part, value);
+                }
             }
         }
         let mut options = self;
         for (name, value, option, set) in alone.into_values() {
-            options = set(options, value).ok_or_else(|| {
+            // What was wrong before is not the fault of the next one.
+            let before = options.sound()?;
+            options = set(before, value).ok_or_else(|| {
                 // The value may be a secret that came to the wrong place.
                 misuse(format!("the value of `{name}` is not {}", option.expects))
             })?;
         }
-        if let Some(error) = &options.wrong {
-            return Err(error.clone());
+        options.sound()?.with_parts(&parts)
+    }
+
+    /// The same, unless something was wrong by now.
+    fn sound(self) -> Result<RemoteOptions> {
+        match self.wrong {
+            Some(error) => Err(error),
+            None => Ok(self),
         }
-        options.with_parts(&parts)
     }
 
     fn with_parts(self, parts: &BTreeMap<Part, &str>) -> Result<RemoteOptions> {

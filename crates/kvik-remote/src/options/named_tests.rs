@@ -263,6 +263,23 @@ fn what_is_said_twice_must_be_the_same() {
 }
 
 #[test]
+fn what_was_wrong_before_is_told_and_not_taken_for_the_fault_of_a_value() {
+    let wrong = RemoteOptions::new().header("no name", "a");
+    let before = wrong.wrong.clone().unwrap().to_string();
+    for map in [
+        ("data_nodes", "dn1=dn2"),
+        ("data_nodes", "none"),
+        ("proxy_url", "http://proxy:3128"),
+        ("proxy_url", "ftp://proxy"),
+        ("len", "7"),
+        ("password", "half"),
+    ] {
+        let error = wrong.clone().with_map([map]).unwrap_err();
+        assert_eq!(error.to_string(), before, "{map:?}");
+    }
+}
+
+#[test]
 fn a_name_means_one_thing_and_each_topic_is_an_option() {
     let mut names = HashSet::new();
     for option in NamedOption::ALL {
@@ -273,7 +290,7 @@ fn a_name_means_one_thing_and_each_topic_is_an_option() {
             assert!(names.insert(*name), "{name} stands in two rows");
             assert_eq!(*name, name.to_lowercase());
         }
-        let topic = rows::topic(option.names[0]);
+        let topic = option.topic();
         assert!(
             NamedOption::ALL
                 .iter()

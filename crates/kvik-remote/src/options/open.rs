@@ -15,7 +15,7 @@ use crate::object::Object;
 use crate::opening;
 use crate::origin::{Asker, Origin};
 use crate::pending_open::PendingOpen;
-use crate::transport::runtime;
+use crate::transport::drive;
 
 /// All that is said of an object before its server is asked.
 struct Prepared {
@@ -24,7 +24,6 @@ struct Prepared {
     manner: Manner,
     len: Option<u64>,
     whole_limit: u64,
-    place: Place,
 }
 
 impl RemoteOptions {
@@ -74,8 +73,8 @@ impl RemoteOptions {
         if prepared.asks_nothing() {
             return Ok(prepared.into_handle(None));
         }
-        let place = prepared.place.clone();
-        let opened = runtime()?.wait_for(within(self.timeout, deadline, prepared.open()));
+        let place = prepared.origin.place.clone();
+        let opened = drive(within(self.timeout, deadline, prepared.open()));
         opened.flatten().map_err(|error| error.at(&place))
     }
 
@@ -158,7 +157,6 @@ impl RemoteOptions {
             },
             len: self.len,
             whole_limit: self.whole_limit.map_or(WHOLE, |size| size.bytes()),
-            place,
         })
     }
 }

@@ -3,7 +3,6 @@
 
 mod regions;
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,15 +11,14 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwapOption;
 use http::HeaderMap;
 use http::header::LOCATION;
-use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
-use tokio::sync::Mutex;
 
 use self::regions::Bucket;
 use crate::cause::Cause;
 use crate::credentials::{Credentials, Keys};
-use crate::endpoint::{Ask, Endpoint, Moment, Request, Reuse, S3Endpoint};
+use crate::endpoint::{Addressing, Ask, Endpoint, Moment, Request, Reuse, S3Endpoint};
 use crate::failure::Failure;
+use crate::latest::{Found, Latest};
 use crate::location::Location;
 
 /// Whose keys are used, if any.
@@ -43,8 +41,7 @@ pub(crate) struct Store {
     bucket: Bucket,
     account: Account,
     keys: ArcSwapOption<Keys>,
-    // Held by the one who asks the source again.
-    finding: PerProcess<Mutex<()>>,
+    finding: Latest<Result<()>>,
     region: ArcSwapOption<Arc<str>>,
     /// Whether a server has taken a request.
     was_good: AtomicBool,
@@ -85,7 +82,7 @@ impl Store {
             bucket,
             account,
             keys: ArcSwapOption::empty(),
-            finding: PerProcess::new(),
+            finding: Latest::new(),
             region: ArcSwapOption::new(region),
             was_good: AtomicBool::new(false),
         }
@@ -255,6 +252,11 @@ impl Store {
         self.endpoint(&Tried::default()).inner().address(learnt)
     }
 
+    /// Where the bucket stands in that.
+    pub(crate) fn addressing(&self) -> Addressing {
+        self.endpoint(&Tried::default()).inner().addressing()
+    }
+
     fn endpoint(&self, tried: &Tried) -> &Reuse<S3Endpoint> {
         let otherwise = match self.addressed.load(Ordering::Relaxed) {
             UNKNOWN => tried.otherwise.is_some(),
@@ -273,24 +275,23 @@ impl Store {
         }
     }
 
-    /// Takes the keys that the source has by now. Of many requests that have `used` the same, one asks it.
+    /// Takes the keys that the source has by now. Of many requests that have `used` the same, one asks it, and all that wait
+    /// share the outcome.
     async fn find_other_than(&self, used: Option<&Arc<Keys>>) -> Result<()> {
         let (Account::IfAny(source) | Account::Always(source)) = &self.account else {
             return Ok(());
         };
-        let finding = match self
-            .finding
-            .get_or_make(|| Ok::<_, Infallible>(Mutex::new(())))
-        {
-            Ok(finding) => finding,
-            Err(never) => match never {},
+        let mut turn = match self.finding.under_way().await {
+            Found::Answer(outcome) => return outcome,
+            Found::Turn(turn) => turn,
         };
-        let _alone = finding.lock().await;
         let now = self.keys.load_full();
         if now.as_ref().map(Arc::as_ptr) != used.map(Arc::as_ptr) {
             return Ok(());
         }
-        if let Some(found) = source.find().await? {
+        let found = source.find().await;
+        turn.answer(found.as_ref().map(|_| ()).map_err(Error::clone));
+        if let Some(found) = found? {
             self.keys.store(Some(Arc::new(found)));
         }
         Ok(())
@@ -352,3 +353,6 @@ const UNDERSTOOD: [&str; 5] = [
 ];
 // Some stores answer these with 400.
 const ENDED: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! In which regions buckets are, as servers said: what one handle was told no other one has to ask for.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvik_core::corridor::PerProcess;
@@ -32,10 +31,7 @@ type Regions = HashMap<Bucket, Arc<str>>;
 fn regions() -> MutexGuard<'static, Regions> {
     // In a child the parent's lock may be held by a thread that is not there.
     static REGIONS: PerProcess<Mutex<Regions>> = PerProcess::new();
-    let regions = match REGIONS.get_or_make(|| Ok::<_, Infallible>(Mutex::default())) {
-        Ok(regions) => regions,
-        Err(never) => match never {},
-    };
+    let regions = REGIONS.get_or(Mutex::default);
     regions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

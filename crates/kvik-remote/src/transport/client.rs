@@ -11,8 +11,10 @@ use http::StatusCode;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Result};
 use kvik_stats::names;
+use url::{Host, Url};
 
 use super::connecting::{Measured, Opened};
+use super::driver::Connections;
 use super::names::{Names, Resolver};
 use super::proxy::{Proxies, Proxy};
 use super::{Body, Reply, Request, Soon, Transport};
@@ -27,57 +29,76 @@ pub(crate) struct ClientOptions {
     pub(crate) connect_timeout: Duration,
 }
 
-/// Connections to servers: those without TLS, and those with it, which are made ready at the first use.
+/// Connections to servers and proxies: those without TLS, and those with it, which are made ready at the first use.
 pub(crate) struct Client {
     options: ClientOptions,
-    plain: reqwest::Client,
+    // No other client of this process has it.
+    number: usize,
+    plain: PerProcess<reqwest::Client>,
     secure: PerProcess<reqwest::Client>,
+    // Made once: it has the sessions that TLS can go on with.
+    trusting: PerProcess<rustls::ClientConfig>,
 }
 
 impl Client {
     /// The client of this process for these options.
-    ///
-    /// # Errors
-    /// `Internal` if the client cannot be set up.
-    pub(crate) fn shared(options: &ClientOptions) -> Result<Arc<Client>> {
+    pub(crate) fn shared(options: &ClientOptions) -> Arc<Client> {
         type Clients = Mutex<HashMap<ClientOptions, Arc<Client>>>;
         // In a child the parent's lock may be held by a thread that is not there.
         static CLIENTS: PerProcess<Clients> = PerProcess::new();
-        let clients = CLIENTS.get_or_make(|| Ok::<_, kvik_core::Error>(Clients::default()))?;
+        let clients = CLIENTS.get_or(Clients::default);
         let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(options) {
-            return Ok(Arc::clone(client));
+            return Arc::clone(client);
         }
         let client = Arc::new(Client {
             options: options.clone(),
-            plain: build(options, tls::trusting_nobody()?)?,
+            number: clients.len(),
+            plain: PerProcess::new(),
             secure: PerProcess::new(),
+            trusting: PerProcess::new(),
         });
         clients.insert(options.clone(), Arc::clone(&client));
-        Ok(client)
+        client
     }
 
-    fn for_scheme(&self, scheme: &str) -> Result<&reqwest::Client, Failure> {
-        if scheme != "https" {
-            return Ok(&self.plain);
+    /// What connects to the host of this URL, or to its proxy: with TLS if either of them speaks it. Its connections belong to
+    /// the runtime that this thread drives, or else to the one that all share.
+    fn connecting_to(&self, url: &Url, proxy: Option<&Url>) -> Result<reqwest::Client, Failure> {
+        let is_secure = |url: &Url| url.scheme() == "https";
+        let is_secure = is_secure(url) || proxy.is_some_and(is_secure);
+        match Connections::here() {
+            Some(connections) => {
+                let number = (self.number, is_secure);
+                connections.client(number, || self.build(is_secure))
+            }
+            None if is_secure => self.secure.get_or_make(|| self.build(true)).cloned(),
+            None => self.plain.get_or_make(|| self.build(false)).cloned(),
         }
-        self.secure.get_or_make(|| {
-            let config = tls::config(&self.options.trust)?;
-            build(&self.options, config)
-                .map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
-        })
+    }
+
+    fn build(&self, is_secure: bool) -> Result<reqwest::Client, Failure> {
+        let config = match is_secure {
+            true => self
+                .trusting
+                .get_or_make(|| tls::config(&self.options.trust))?
+                .clone(),
+            false => tls::trusting_nobody().map_err(Failure::of)?,
+        };
+        build(&self.options, config)
+            .map_err(|error| Failure::lasting(ErrorKind::Internal, error.to_string()))
     }
 }
 
 impl Transport for Client {
     fn send(&self, request: Request) -> Soon<'_, Result<Reply, Failure>> {
         Box::pin(async move {
-            let client = self.for_scheme(request.url.scheme())?;
             let proxy = self.options.proxies.for_url(&request.url);
             // One that is wrong would be passed over by the client, and the server asked without it.
-            proxy.map(Proxy::to_url).transpose()?;
-            let response = self.answer(client, &request).await;
-            let response = response.map_err(|error| self.failure(error, proxy))?;
+            let proxy_url = proxy.map(Proxy::to_url).transpose()?;
+            let client = self.connecting_to(&request.url, proxy_url.as_ref())?;
+            let response = self.answer(&client, &request).await;
+            let response = response.map_err(|error| self.failure(error, &request.url, proxy))?;
             let by_proxy = proxy.filter(|_| request.url.scheme() == "http");
             if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) =
                 (by_proxy, response.status())
@@ -130,15 +151,26 @@ impl Client {
         }
     }
 
-    /// Why no answer came.
-    fn failure(&self, error: reqwest::Error, proxy: Option<&Proxy>) -> Failure {
+    /// Why no answer came from the host of `url`.
+    fn failure(&self, error: reqwest::Error, url: &Url, proxy: Option<&Proxy>) -> Failure {
+        if let (true, None, Some(Host::Domain(name))) = (error.is_connect(), proxy, url.host()) {
+            // The host may have moved: what is kept of it would lead to the same dead end for some seconds.
+            Names::shared().forget(name);
+        }
         // Its text would have the URL with all that is in it.
         let error = error.without_url();
         if let Some(reason) = find::<rustls::Error>(&error) {
             return match tls::is_about_trust(reason) {
                 true => {
+                    let whose = match proxy {
+                        // With the server there is no TLS.
+                        Some(proxy) if url.scheme() == "http" => {
+                            format!("the certificate of {proxy}")
+                        }
+                        _ => "the server's certificate".to_owned(),
+                    };
                     let why = format!(
-                        "the server's certificate is refused: {}; trusted are {}",
+                        "{whose} is refused: {}; trusted are {}",
                         tls::check_that_failed(reason),
                         self.options.trust
                     );

@@ -25,6 +25,10 @@ use tower_service::Service;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opened(Arc<AtomicBool>);
 
+/// Whether a connection that was asked for on behalf of a request is not there yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Connecting(Arc<AtomicBool>);
+
 /// The moments of a connection that the client lets us see.
 #[derive(Debug, Default)]
 struct Moments {
@@ -34,6 +38,7 @@ struct Moments {
 
 task_local! {
     static OPENED: Opened;
+    static CONNECTING: Connecting;
     static MOMENTS: Moments;
 }
 
@@ -45,6 +50,22 @@ impl Opened {
 
     pub(super) fn is_new(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Connecting {
+    /// Sends a request; how far the connection has come that it asks for is noted.
+    pub(crate) async fn watch<T>(&self, sending: impl Future<Output = T>) -> T {
+        CONNECTING.scope(self.clone(), sending).await
+    }
+
+    /// Whether it is under way still, or has failed.
+    pub(crate) fn lacks(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, lacks: bool) {
+        self.0.store(lacks, Ordering::Relaxed);
     }
 }
 
@@ -90,10 +111,14 @@ where
     fn call(&mut self, request: R) -> Self::Future {
         // This call is made on the task of the request; what it starts may go on without it.
         let _ = OPENED.try_with(|opened| opened.0.store(true, Ordering::Relaxed));
+        // Nobody wants to know of a request that is made for another one's sake.
+        let noted = CONNECTING.try_with(Connecting::clone).unwrap_or_default();
+        noted.note(true);
         let connecting = self.0.call(request);
         Box::pin(MOMENTS.scope(Moments::default(), async move {
             let begun = Instant::now();
             let connection = connecting.await?;
+            noted.note(false);
             MOMENTS.with(|moments| count(begun, moments, Instant::now()));
             Ok(connection)
         }))

@@ -3,6 +3,7 @@
 mod bypass;
 mod client;
 mod connecting;
+mod driver;
 mod names;
 mod proxy;
 mod runtime;
@@ -21,9 +22,10 @@ use url::Url;
 use crate::failure::Failure;
 
 pub(crate) use client::{Client, ClientOptions};
-pub(crate) use connecting::note_tls;
+pub(crate) use connecting::{Connecting, note_tls};
+pub(crate) use driver::{Driver, drive, may_drive};
 pub(crate) use proxy::Proxies;
-pub(crate) use runtime::{Runtime, runtime};
+pub(crate) use runtime::runtime;
 
 /// Sends requests.
 pub(crate) trait Transport: Send + Sync {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
@@ -10,7 +10,7 @@ use std::{fmt, io};
 use kvik_core::corridor::PerProcess;
 use kvik_stats::names;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::Soon;
 use super::connecting;
@@ -41,13 +41,7 @@ impl Names {
     /// The one of this process: what one client has found out all know.
     pub(super) fn shared() -> Arc<Names> {
         static NAMES: PerProcess<Arc<Names>> = PerProcess::new();
-        let made = NAMES.get_or_make(|| {
-            Ok::<_, std::convert::Infallible>(Arc::new(Names::asking(Box::new(System))))
-        });
-        match made {
-            Ok(names) => Arc::clone(names),
-            Err(never) => match never {},
-        }
+        Arc::clone(NAMES.get_or(|| Arc::new(Names::asking(Box::new(System::new())))))
     }
 
     fn asking(system: Box<dyn Lookup>) -> Names {
@@ -78,6 +72,15 @@ impl Names {
                 Ok(found)
             }
             Err(error) => Err(io::Error::new(error.kind(), Arc::clone(error))),
+        }
+    }
+
+    /// Asks anew for `name` the next time, since none of its addresses takes a connection.
+    pub(super) fn forget(&self, name: &str) {
+        let mut known = self.known();
+        // Who waits for an answer hears a new one.
+        if known.0.get(name).is_some_and(|asked| asked.initialized()) {
+            known.0.remove(name);
         }
     }
 
@@ -144,12 +147,29 @@ impl Resolve for Resolver {
     }
 }
 
-struct System;
+/// Each lookup blocks a thread as long as the system likes. They have a number of their own, so that they never take the
+/// threads from what the caller's code does there, nor wait for it.
+struct System(Arc<Semaphore>);
+
+impl System {
+    fn new() -> System {
+        System(Arc::new(Semaphore::new(MOST_LOOKUPS)))
+    }
+}
 
 impl Lookup for System {
     fn lookup(&self, name: &str) -> Soon<'static, io::Result<Vec<SocketAddr>>> {
-        let name = name.to_owned();
-        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
+        let (name, lookups) = (name.to_owned(), Arc::clone(&self.0));
+        Box::pin(async move {
+            let permit = lookups.acquire_owned().await.map_err(io::Error::other)?;
+            let runtime = super::runtime().map_err(io::Error::other)?;
+            let lookup = runtime.call(move || {
+                // Nobody may wait for it any more, and it goes on all the same.
+                let _permit = permit;
+                Ok((name.as_str(), 0).to_socket_addrs()?.collect())
+            });
+            lookup.await.map_err(io::Error::other)?
+        })
     }
 }
 
@@ -174,6 +194,8 @@ const HERE: [SocketAddr; 2] = [
 const LIFE: Duration = Duration::from_secs(8);
 // More than anybody reads from; redirects may lead to any number.
 const MOST_NAMES: usize = 256;
+// A resolver that is asked more at a time drops questions.
+const MOST_LOOKUPS: usize = 16;
 
 #[cfg(test)]
 #[path = "names_tests.rs"]

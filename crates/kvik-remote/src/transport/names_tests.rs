@@ -128,6 +128,26 @@ fn a_failure_is_told_to_all_who_wait_and_not_kept() {
 }
 
 #[test]
+fn a_name_that_is_forgotten_is_asked_for_anew_and_not_while_it_is_being_asked_for() {
+    let (names, lookups, let_go) = scripted(false);
+    run(async {
+        let_go.add_permits(1);
+        names.find("ab").await.unwrap();
+        names.forget("ab");
+        let mut second = pin!(names.find("ab"));
+        begin(second.as_mut());
+        names.forget("ab");
+        names.forget("unknown");
+        let mut third = pin!(names.find("ab"));
+        begin(third.as_mut());
+        let_go.add_permits(1);
+        assert_eq!(second.await.unwrap().len(), 4);
+        assert_eq!(third.await.unwrap().len(), 4);
+        assert_eq!(lookups.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
 fn an_answer_is_good_for_some_seconds_and_their_number_is_bounded() {
     let answered = |at| {
         let found = Ok(vec![address(1, 1)]);

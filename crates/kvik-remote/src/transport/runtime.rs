@@ -1,4 +1,4 @@
-//! The one runtime of tokio's: the threads that talk to the network. The child of a fork makes its own.
+//! The runtime that all share, for what nobody waits for or what may take its time. The child of a fork makes its own.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -7,7 +7,8 @@ use std::thread;
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
 use nix::sys::signal::SigSet;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 /// The runtime of this process, started at the first use.
 ///
@@ -26,7 +27,7 @@ impl Runtime {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let started = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores.min(MOST_THREADS))
-            .max_blocking_threads(MOST_LOOKUPS)
+            .max_blocking_threads(MOST_BLOCKING)
             .thread_name("kvik-net")
             // Signals are the program's: none of them is to be handled on one of these threads.
             .on_thread_start(|| {
@@ -42,9 +43,20 @@ impl Runtime {
         Ok(Runtime(Some(started)))
     }
 
-    /// Starts `work`, which goes on by itself.
-    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        self.handle(work).abort_handle()
+    /// Starts `work`, which goes on by itself, whether or not somebody waits for it.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.handle().spawn(work)
+    }
+
+    /// Makes a call that may take its time, as no thread may that talks to the network.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.handle().spawn_blocking(call)
     }
 
     /// Runs `work` and waits for it, on a thread of whatever kind: not even one of another runtime is blocked in a way that
@@ -67,9 +79,9 @@ impl Runtime {
         })
     }
 
-    fn handle(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    fn handle(&self) -> &Handle {
         let runtime = self.0.as_ref().expect("only `drop` takes it");
-        runtime.spawn(work)
+        runtime.handle()
     }
 }
 
@@ -82,7 +94,8 @@ impl Drop for Runtime {
     }
 }
 
-// Moving bytes between sockets and windows is little work for each; TLS is more, a core for each gigabyte per second or so.
-const MOST_THREADS: usize = 8;
-// Names are looked up by blocking calls.
-const MOST_LOOKUPS: usize = 16;
+// Reads do not come here. An opening is a request or two, of which a handshake of TLS is the work.
+const MOST_THREADS: usize = 4;
+// Names are looked up, files of settings read and functions of the caller's called by threads that may block. Such a function
+// may open objects itself, and wait for what needs another of these threads; they are started as they are needed.
+const MOST_BLOCKING: usize = 512;

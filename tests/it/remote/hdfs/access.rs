@@ -1,12 +1,15 @@
 //! Who may read from a cluster of HDFS, by which name node, and what refusals say.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
 use kvik::stats::names::HTTP_RETRIES;
 use kvik::{ByteSize, Config, Error, ErrorKind, Layer, Location, ReadAtExt};
 use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
 use kvik_tests::hostile::Reply;
 use kvik_tests::pattern::{assert_same, pattern};
 
-use super::{LEN, cluster, quick};
+use super::{LEN, cluster, offsets, quick, reads};
 use crate::child;
 
 fn texts(error: &Error) -> String {
@@ -228,6 +231,40 @@ fn no_text_shows_a_token_that_a_node_says() {
     }
 }
 
+/// Another handle has made the function give the next token by the time that the first one is refused.
+#[test]
+fn no_text_shows_the_token_of_a_function_that_a_node_says_after_it_was_renewed() {
+    let barrier = Arc::new(Barrier::new(2));
+    let held = Arc::clone(&barrier);
+    let setup = Setup::default().changed(move |_, asked, right| {
+        let sent = asked.header("authorization").unwrap_or_default();
+        if asked.path.contains("/held") {
+            held.wait();
+            held.wait();
+            return exception(403, "InvalidToken", &format!("not {sent}")).script();
+        }
+        match sent {
+            "Bearer token-1" => Reply::status(401).script(),
+            _ => right.script(),
+        }
+    });
+    let cluster = cluster(setup);
+    let calls = AtomicUsize::new(0);
+    let options = quick().bearer_from(move || {
+        let call = calls.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok::<_, String>(format!("token-{call}"))
+    });
+    let opening = options.submit_open(&cluster.url("/held"));
+    barrier.wait();
+    options.open(&cluster.url("/file")).unwrap();
+    barrier.wait();
+    let error = opening.wait().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    let text = texts(&error);
+    assert!(text.contains("InvalidToken: not ***"), "{text}");
+    assert!(!text.contains("token-1"), "{text}");
+}
+
 #[test]
 fn a_cluster_that_wants_kerberos_is_told_as_such_with_what_can_be_done() {
     let cluster = cluster(Setup {
@@ -300,6 +337,36 @@ fn what_the_caller_sends_along_goes_to_name_nodes_only() {
         let (with, all) = has(node);
         assert!(with == 0 && all > 0, "{with} of {all}");
     }
+}
+
+/// A gateway that sends readers on to itself wants to know who asks, there too.
+#[test]
+fn a_gateway_that_points_to_itself_is_given_the_token_of_a_function_by_the_first_request() {
+    let object = pattern(1, 0, LEN);
+    let setup = Setup::default().changed(move |_, asked, right| {
+        let query = Query::of(asked);
+        let (offset, length) = (query.number("offset"), query.number("length"));
+        if asked.header("authorization") != Some("Bearer a-token") {
+            return Reply::status(401).script();
+        }
+        match (offset, length, query.value("data")) {
+            (Some(offset), Some(length), Some(_)) => {
+                let bytes = &object[offset as usize..(offset + length) as usize];
+                Reply::with(200, bytes).script()
+            }
+            (Some(_), ..) => Reply::redirect(307, &format!("{}&data=true", asked.path)).script(),
+            _ => right.script(),
+        }
+    });
+    let cluster = cluster(setup);
+    let options = quick().bearer_from(|| Ok::<_, String>("a-token".to_owned()));
+    let file = options.open(&cluster.url("/file")).unwrap();
+    for offset in [10, 20, 30] {
+        reads(&file, offset, 10);
+    }
+    // The first one is sent on, the others go where it led.
+    let asked = offsets(&cluster.asked(Node::Name(0)));
+    assert_eq!(asked, [(10, 10), (10, 10), (20, 10), (30, 10)]);
 }
 
 #[test]

@@ -122,6 +122,28 @@ fn a_file_that_changes_between_two_pieces_of_a_read_is_no_file() {
 }
 
 #[test]
+fn a_node_is_called_as_it_calls_itself_but_for_tokens_that_it_repeats() {
+    let named = Setup::default().changed(|node, asked, right| {
+        let name = match node {
+            Node::Name(_) => "Jetty(9.4.57) for ",
+            Node::Data(_) => "netty",
+        };
+        let token = Query::of(asked).value("delegation").unwrap_or_default();
+        right.header("server", &format!("{name}{token}")).script()
+    });
+    let cluster = cluster(named);
+    let options = quick().delegation("JAAEc2xhdmVz");
+    let file = options.open(&cluster.url("/file")).unwrap();
+    assert_eq!(file.server(), Some("Jetty(9.4.57) for ***"));
+    // What the caller knows is not asked for before the first bytes.
+    let file = quick().len(LEN as u64).open(&cluster.url("/file")).unwrap();
+    assert_eq!(file.server(), None);
+    reads(&file, 0, 10);
+    assert_eq!(file.server(), Some("Jetty(9.4.57) for"));
+    assert_eq!(opened(&self::cluster(Setup::default())).server(), None);
+}
+
+#[test]
 fn a_size_that_the_caller_knows_is_not_asked_for() {
     let cluster = cluster(Setup::default());
     let file = quick().len(LEN as u64).open(&cluster.url("/file")).unwrap();

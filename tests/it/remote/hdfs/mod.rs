@@ -4,20 +4,14 @@ mod access;
 mod files;
 mod nodes;
 
-use std::time::Duration;
-
-use kvik::{ByteSize, ReadOptions, RemoteHandle, RemoteOptions};
+use kvik::{ByteSize, ReadOptions, RemoteHandle};
 use kvik_tests::hdfs::{Cluster, Query, Setup};
 use kvik_tests::hostile::Asked;
 use kvik_tests::pattern::{assert_same, pattern};
+use kvik_tests::remote::quick;
 
 const LEN: usize = 300_000;
 const BLOCK: u64 = 64 << 10;
-
-/// Without waits between requests.
-fn quick() -> RemoteOptions {
-    RemoteHandle::builder().backoff(Duration::ZERO, Duration::ZERO)
-}
 
 fn cluster(setup: Setup) -> Cluster {
     let cluster = Cluster::start(setup);

@@ -1,12 +1,13 @@
 //! Which nodes are asked. Elsewhere each piece asks the name node anew, and a data node that has died ends the read.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
-use kvik::stats::names::HTTP_RETRIES;
+use kvik::stats::names::{BYTES_BY_WEBHDFS, HTTP_RETRIES};
 use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, ReadOptions};
 use kvik_tests::gpu::{self, Memory};
-use kvik_tests::hdfs::{Cluster, Node, Query, Setup};
-use kvik_tests::hostile::Reply;
+use kvik_tests::hdfs::{Cluster, Node, Query, Setup, exception};
+use kvik_tests::hostile::{Reply, Script, Step};
 use kvik_tests::need;
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
 use kvik_tests::tls::Authority;
@@ -90,6 +91,47 @@ fn a_data_node_that_ends_early_is_left_at_the_byte_that_was_reached() {
     assert_eq!(offsets(&cluster.asked(Node::Data(1))), [(1000, 49_000)]);
 }
 
+/// By the time that its answer ends early another data node has been found for the block.
+#[test]
+fn a_data_node_that_ends_early_is_blamed_and_not_the_one_that_came_after_it() {
+    let barrier = Arc::new(Barrier::new(2));
+    let end = Arc::clone(&barrier);
+    let setup = Setup::default().changed(move |node, asked, right| match (node, asked.number) {
+        (Node::Data(0), 0) => {
+            let first = [right.head(), pattern(1, 0, 1000)].concat();
+            Script(vec![
+                Step::Send(first),
+                Step::Meet(Arc::clone(&end)),
+                Step::Close,
+            ])
+        }
+        (Node::Data(0), _) => exception(500, "RuntimeException", "no more room").script(),
+        _ => right.script(),
+    });
+    let cluster = cluster(setup);
+    let file = opened(&cluster);
+    let before = BYTES_BY_WEBHDFS.get();
+    let pending = file.submit_read(vec![0; 10_000], 0);
+    while BYTES_BY_WEBHDFS.get() < before + 1000 {
+        thread::yield_now();
+    }
+    reads(&file, 20_000, 10);
+    barrier.wait();
+    let (outcome, bytes) = pending.finish();
+    assert_eq!(outcome.unwrap(), 10_000);
+    assert_same(&bytes, &pattern(1, 0, 10_000));
+    assert_eq!(
+        offsets(&cluster.asked(Node::Data(0))),
+        [(0, 10_000), (20_000, 10)]
+    );
+    // The rest is asked for directly where the block was found meanwhile.
+    assert_eq!(
+        offsets(&cluster.asked(Node::Data(1))),
+        [(20_000, 10), (1000, 9000)]
+    );
+    assert_eq!(cluster.count("OPEN"), 2);
+}
+
 #[test]
 fn data_nodes_are_found_where_the_caller_says_that_they_are() {
     let names = ["dn0.invalid:9864", "dn1.invalid:9864"].map(str::to_owned);
@@ -106,6 +148,20 @@ fn data_nodes_are_found_where_the_caller_says_that_they_are() {
         text.contains("the data node dn1.invalid:9864, and `RemoteOptions::data_node` can say"),
         "{text}"
     );
+    let nowhere = quick()
+        .max_attempts(1)
+        .data_node("dn0.invalid", "127.0.0.1:1")
+        .data_node("dn1.invalid", "127.0.0.1:2");
+    let error = nowhere
+        .open(&url)
+        .unwrap()
+        .read_at(&mut [0; 10], 0)
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("the data node dn1.invalid:9864, and `RemoteOptions::data_node` says that it is at 127.0.0.1:2"),
+        "{text}"
+    );
     let options = quick()
         .data_node("dn0.invalid", &cluster.data_node(0))
         .data_node("DN1.invalid:9864", &cluster.data_node(1))
@@ -118,6 +174,40 @@ fn data_nodes_are_found_where_the_caller_says_that_they_are() {
         .open(&url)
         .unwrap_err();
     assert_eq!(wrong.kind(), ErrorKind::Misuse, "{wrong}");
+}
+
+/// The name node knows a data node by the name that it has in the cluster.
+#[test]
+fn a_data_node_that_is_elsewhere_and_died_is_named_as_the_cluster_calls_it() {
+    let cluster = cluster(Setup {
+        names: ["dn0.invalid:9864", "dn1.invalid:9864"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Setup::default()
+    });
+    let options = quick()
+        .max_attempts(1)
+        .data_node("dn0.invalid", &cluster.data_node(0))
+        .data_node("dn1.invalid", &cluster.data_node(1));
+    let (known, unknown) = (
+        options.open(&cluster.url("/file")),
+        options.open(&cluster.url("/file")),
+    );
+    let (known, unknown) = (known.unwrap(), unknown.unwrap());
+    reads(&known, 0, 10);
+    cluster.kill(0);
+    // By the one it was read from already.
+    reads(&known, 20, 10);
+    reads(&unknown, 30, 10);
+    assert_eq!(offsets(&cluster.asked(Node::Data(1))), [(20, 10), (30, 10)]);
+    let asked = cluster.asked(Node::Name(0));
+    let mut excluded = asked
+        .iter()
+        .filter_map(|asked| Query::of(asked).value("excludedatanodes"));
+    assert!(excluded.all(|names| names == "dn0.invalid:9864,dn0.invalid"));
+    // From then on it is asked directly.
+    reads(&known, 40, 10);
+    assert_eq!(cluster.asked(Node::Data(1)).len(), 3);
 }
 
 /// A gateway that sends readers on to itself. More of them come at once than it is asked by at a time.

@@ -19,9 +19,9 @@ use crate::url::url_of;
 ///
 /// Every figure is of kvik at its settings: the rate, how long a small range takes, what it costs in
 /// CPU seconds of this process, requests, and how many of them had to be made again. Ranges are read
-/// one after the other, then with 32 under way, and compared with what came at once. Without a URL,
-/// `kvik serve` is started over a file of its own, in a process of its own, and ended afterwards:
-/// that is the limit of this machine, and not of a network.
+/// one after the other, then with 32 under way; the last 256 of each way and round are compared with
+/// what came at once. Without a URL, `kvik serve` is started over a file of its own, in a process of
+/// its own, and ended afterwards: that is the limit of this machine, and not of a network.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 pub(super) struct Flags {
@@ -111,9 +111,10 @@ impl OwnServer {
         };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut child = Command::new(program)
-            .args(["--quiet", "serve", "--port", "0"])
+            .args(["--quiet", "serve", "--port", "0", "--until-eof"])
             .arg(file)
-            .stdin(Stdio::null())
+            // Held by the child, and closed by the system where this process is killed.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| failed(error.to_string()))?;

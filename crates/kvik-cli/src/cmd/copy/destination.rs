@@ -76,7 +76,7 @@ fn regular(found: fs::Metadata, path: PathBuf) -> Result<PathBuf> {
     }
 }
 
-/// A file cannot be copied onto itself by any of its names, nor onto its own part.
+/// A file cannot be copied onto itself by any of its names, nor where its own part or journal would be.
 pub(super) fn refuse_itself(source: &Snapshot, source_path: &Path, path: &Path) -> Result<()> {
     if source.is(path) {
         return Err(Failure::usage(format!(
@@ -85,14 +85,16 @@ pub(super) fn refuse_itself(source: &Snapshot, source_path: &Path, path: &Path) 
             show(path)
         )));
     }
-    let part = part_of(path);
-    if source.is(&part) {
-        return Err(Failure::usage(format!(
-            "copy {} to {}: the source is the place where the copy would be made",
-            show(source_path),
-            show(path)
-        ))
-        .hint("`mv` gives a kept part its final name"));
+    let refused = |what: &str| {
+        let (source, path) = (show(source_path), show(path));
+        Failure::usage(format!("copy {source} to {path}: the source is {what}"))
+    };
+    if source.is(&part_of(path)) {
+        return Err(refused("the place where the copy would be made")
+            .hint("`mv` gives a kept part its final name"));
+    }
+    if source.is(&journal_of(path)) {
+        return Err(refused("the place of the copy's journal").hint("give the copy another name"));
     }
     Ok(())
 }

@@ -60,7 +60,9 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// One of a copy that has `written`. With `sync` the journal names only what a power cut leaves, too.
+    /// One of a copy that has `written`. With `sync` the bytes of pieces are on the storage before the journal names them,
+    /// but for those that it is told at the end; so that a power cut costs little. What it leaves is true or is found out:
+    /// bytes are compared with the journal's checksums before another copy goes on with them.
     pub(super) fn new(
         target: &'a FileHandle,
         journal: Option<&'a mut Journal>,
@@ -83,7 +85,7 @@ impl<'a> Record<'a> {
             return Ok(());
         }
         if self.sync && self.journal.is_some() {
-            self.target.sync()?;
+            self.target.sync_data()?;
         }
         self.note();
         Ok(())

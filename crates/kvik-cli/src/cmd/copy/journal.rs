@@ -1,13 +1,18 @@
 //! The journal of a copy: of what it is, and which of its pieces are written, with a checksum of each. It is a file of
 //! lines, each with a checksum of its own, so that whatever a crash leaves of it is true up to where it stops being one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::leftover;
+use nix::unistd::geteuid;
+
+use crate::Exit;
+use crate::failure::{Failure, Result, show};
+
+use super::leftover::{self, same};
 use super::pump::LARGEST;
 use super::subject::Subject;
 
@@ -35,9 +40,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// A new one, in the place of whatever an earlier copy left.
+    /// A new one, where nothing has its name.
     pub(super) fn create(path: &Path, subject: &Subject) -> io::Result<Journal> {
-        remove(path)?;
         let mut options = OpenOptions::new();
         let new = options.append(true).create_new(true).mode(0o600);
         let mut journal = Journal {
@@ -51,44 +55,45 @@ impl Journal {
     }
 
     /// The one that an earlier copy of `subject` left, and the pieces that it tells of; else why it is of no use.
+    ///
+    /// # Errors
+    /// It could not be looked at, which may be otherwise the next time, or it is none of kvik's.
     pub(super) fn take_up(
         path: &Path,
         subject: &Subject,
-    ) -> Result<(Journal, Vec<Written>), String> {
+    ) -> Result<Result<(Journal, Vec<Written>), String>> {
+        if !is_left(path)? {
+            return Ok(Err("it has no journal".to_owned()));
+        }
         let mut options = OpenOptions::new();
         let left = options
             .read(true)
             .append(true)
             .custom_flags(leftover::FLAGS);
-        let mut file = match left.open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err("it has no journal".to_owned());
-            }
-            Err(error) => return Err(format!("its journal cannot be opened: {error}")),
-        };
-        if !file.metadata().is_ok_and(|facts| leftover::is_ours(&facts)) {
-            return Err("others may have written to its journal".to_owned());
+        let failed = |what| move |error| Failure::io(what, path, &error);
+        let mut file = left.open(path).map_err(failed("open"))?;
+        let facts = file.metadata().map_err(failed("inspect"))?;
+        if !leftover::is_ours(&facts) {
+            return Ok(Err("others may have written to its journal".to_owned()));
         }
         let mut bytes = Vec::new();
         let read = (&mut file).take(LONGEST).read_to_end(&mut bytes);
-        let parsed = read.ok().and_then(|_| parse(&bytes));
-        let Some((found, written, end)) = parsed else {
-            return Err("its journal cannot be read".to_owned());
+        read.map_err(failed("read"))?;
+        let Some((found, written, end)) = parse(&bytes) else {
+            return Ok(Err("its journal cannot be read".to_owned()));
         };
         if let Some(what) = subject.differs_from(&found) {
-            return Err(what.to_owned());
+            return Ok(Err(what.to_owned()));
         }
         // Whatever else is there is no line, and nothing is to be written behind it.
-        file.set_len(end as u64)
-            .map_err(|error| format!("its journal cannot be written to: {error}"))?;
+        file.set_len(end as u64).map_err(failed("cut"))?;
         let path = path.to_owned();
         let journal = Journal {
             file,
             path,
             remove: true,
         };
-        Ok((journal, written))
+        Ok(Ok((journal, written)))
     }
 
     /// Adds pieces whose bytes are written.
@@ -113,19 +118,78 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        if self.remove {
+        let own = self.file.metadata();
+        let is_named = || {
+            fs::symlink_metadata(&self.path)
+                .is_ok_and(|named| own.is_ok_and(|own| same(&own, &named)))
+        };
+        if self.remove && is_named() {
             // Without its part, which goes as well, it means nothing.
-            let _ = remove(&self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes what has the name of a journal, if anything has.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
+/// Removes the journal that an earlier copy left, if there is one.
+pub(super) fn remove_left(path: &Path) -> Result<()> {
+    if !is_left(path)? {
+        return Ok(());
     }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::io("remove the old", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an earlier copy left a journal there.
+///
+/// # Errors
+/// What is there was not made by a kvik of this user, so that it is neither believed nor removed.
+pub(super) fn is_left(path: &Path) -> Result<bool> {
+    let failed = |error| Failure::io("inspect", path, &error);
+    // Looked at before it is opened: opening a device may do something to it.
+    match fs::symlink_metadata(path) {
+        Ok(found) if is_file_of_ours(&found) => {}
+        Ok(_) => return Err(foreign(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    }
+    let mut options = OpenOptions::new();
+    let file = match options.read(true).custom_flags(leftover::FLAGS).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    let facts = file.metadata().map_err(failed)?;
+    let mut begin = Vec::new();
+    let read = file.take(LONGEST_HEADER).read_to_end(&mut begin);
+    read.map_err(failed)?;
+    // A crash right after it was made leaves nothing of it, or zeros.
+    let is_blank = facts.len() <= LONGEST_HEADER && begin.iter().all(|byte| *byte == 0);
+    match is_file_of_ours(&facts) && (is_blank || has_header(&begin)) {
+        true => Ok(true),
+        false => Err(foreign(path)),
+    }
+}
+
+fn is_file_of_ours(facts: &Metadata) -> bool {
+    facts.is_file() && facts.uid() == geteuid().as_raw()
+}
+
+fn has_header(bytes: &[u8]) -> bool {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    end.is_some_and(|end| parse(&bytes[..=end]).is_some())
+}
+
+fn foreign(path: &Path) -> Failure {
+    let message = format!(
+        "create {}: something that is no journal of kvik's has this name",
+        show(path)
+    );
+    Failure::new(Exit::Failed, "AlreadyExists", message)
+        .hint("give it another name, or the copy, then copy again")
 }
 
 /// A line of a journal: its checksum and what it says.
@@ -169,6 +233,8 @@ fn piece(text: &str) -> Option<Written> {
     whole.then_some(Written { range, checksum })
 }
 
+// A version, a size and two digests are far shorter.
+const LONGEST_HEADER: u64 = 4 << 10;
 // A million pieces and more; nobody writes a longer one.
 const LONGEST: u64 = 64 << 20;
 

@@ -25,11 +25,11 @@ fn kept(pieces: &[Written]) -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn a_journal_tells_what_it_was_told_and_can_be_gone_on_with() {
     let (_folder, path) = kept(&[written(40..60), written(0..20)]);
-    let (mut journal, found) = Journal::take_up(&path, &subject()).unwrap();
+    let (mut journal, found) = Journal::take_up(&path, &subject()).unwrap().unwrap();
     assert_eq!(found, [written(0..20), written(40..60)]);
     journal.note(&[written(20..40)]).unwrap();
     journal.keep();
-    let (journal, found) = Journal::take_up(&path, &subject()).unwrap();
+    let (journal, found) = Journal::take_up(&path, &subject()).unwrap().unwrap();
     assert_eq!(found, [written(0..20), written(20..40), written(40..60)]);
     drop(journal);
     assert!(!path.exists());
@@ -61,10 +61,10 @@ fn what_a_crash_leaves_is_believed_up_to_the_last_whole_line() {
         // What comes next stands behind the last whole line.
         if lines > 0 {
             fs::write(&path, &zeros).unwrap();
-            let (mut journal, _) = Journal::take_up(&path, &subject()).unwrap();
+            let (mut journal, _) = Journal::take_up(&path, &subject()).unwrap().unwrap();
             journal.note(&[written(90..100)]).unwrap();
             journal.keep();
-            let (journal, found) = Journal::take_up(&path, &subject()).unwrap();
+            let (journal, found) = Journal::take_up(&path, &subject()).unwrap().unwrap();
             assert_eq!(found.len(), lines, "{cut}");
             assert_eq!(found.last(), Some(&written(90..100)));
             journal.keep();
@@ -96,7 +96,7 @@ fn pieces_that_cannot_be_make_it_useless() {
         let (_folder, path) = kept(&[written(0..20)]);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(line(text).as_bytes()).unwrap();
-        let why = Journal::take_up(&path, &subject()).unwrap_err();
+        let why = Journal::take_up(&path, &subject()).unwrap().unwrap_err();
         assert!(why.contains("cannot be read"), "{text}: {why}");
     }
 }
@@ -123,7 +123,7 @@ fn a_journal_of_something_else_is_refused_with_what_differs() {
         ),
     ] {
         let other = serde_json::from_str(text).unwrap();
-        let said = Journal::take_up(&path, &other).unwrap_err();
+        let said = Journal::take_up(&path, &other).unwrap().unwrap_err();
         assert!(said.contains(why), "{text}: {said}");
     }
 }
@@ -133,12 +133,49 @@ fn a_journal_that_others_could_write_to_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, path) = kept(&[]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).unwrap();
-    let why = Journal::take_up(&path, &subject()).unwrap_err();
+    let why = Journal::take_up(&path, &subject()).unwrap().unwrap_err();
     assert!(why.contains("others"), "{why}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     Journal::take_up(&link, &subject()).unwrap_err();
     fs::hard_link(&path, folder.path().join("hard")).unwrap();
-    Journal::take_up(&path, &subject()).unwrap_err();
+    Journal::take_up(&path, &subject()).unwrap().unwrap_err();
+}
+
+#[test]
+fn only_what_kvik_made_is_removed_as_a_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.kvik-journal");
+    assert!(!is_left(&path).unwrap());
+    let (_folder, made) = kept(&[written(0..20)]);
+    let whole = fs::read(made).unwrap();
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for ours in [&b""[..], &[0; 300], &whole, &whole[..header + 3]] {
+        fs::write(&path, ours).unwrap();
+        remove_left(&path).unwrap();
+        assert!(!path.exists());
+    }
+    let diary = b"a diary\n".repeat(1000);
+    for foreign in [&diary, &whole[..header - 1], &whole[1..], &[0; 5000]] {
+        fs::write(&path, foreign).unwrap();
+        let failure = remove_left(&path).unwrap_err();
+        assert!(failure.message().contains("no journal of kvik's"));
+        assert_eq!(fs::read(&path).unwrap(), foreign);
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    remove_left(&path).unwrap_err();
+    assert!(path.is_dir());
+}
+
+#[test]
+fn a_journal_whose_name_another_file_has_by_now_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.kvik-journal");
+    let journal = Journal::create(&path, &subject()).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "of somebody else").unwrap();
+    drop(journal);
+    assert_eq!(fs::read(&path).unwrap(), b"of somebody else");
 }

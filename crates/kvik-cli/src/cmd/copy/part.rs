@@ -32,19 +32,23 @@ pub(super) struct Part {
 struct Made {
     file: File,
     path: PathBuf,
+    /// Not so in file systems without locks.
+    is_locked: bool,
     remove: bool,
 }
 
 impl Part {
     /// Creates the part of `destination`; one that an earlier copy left makes room, one in use is refused.
     pub(super) fn create(destination: &Path) -> Result<Self> {
-        let path = part_of(destination);
+        let (path, journal) = (part_of(destination), journal_of(destination));
+        // First, so that what is refused costs nobody an earlier part.
+        journal::is_left(&journal)?;
         for _ in 0..ATTEMPTS {
             leftover::remove(&path)?;
             // Whoever is not the first to create, to lock, or loses the name in between, looks again who has it now.
             if let Some(made) = Made::create(&path)? {
-                // It tells of a part that is gone. One that may not be removed is of no use to anybody either.
-                let _ = journal::remove(&journal_of(destination));
+                // It tells of a part that is gone.
+                journal::remove_left(&journal)?;
                 return Part::open(made);
             }
         }
@@ -61,8 +65,10 @@ impl Part {
         }
         let mut options = OpenOptions::new();
         let left = options.read(true).write(true).custom_flags(leftover::FLAGS);
-        let Ok(file) = left.open(&path) else {
-            return Ok(None);
+        let file = match left.open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::io("open", &path, &error)),
         };
         match file.try_lock() {
             Ok(()) => {}
@@ -72,16 +78,19 @@ impl Part {
         }
         let facts = file.metadata();
         let facts = facts.map_err(|error| Failure::io("inspect", &path, &error))?;
-        let mut made = Made {
+        let made = Made {
             file,
             path,
+            is_locked: true,
             remove: false,
         };
         if !leftover::is_ours(&facts) || !made.is_named(&made.path) {
             return Ok(None);
         }
-        made.remove = true;
-        Part::open(made).map(Some)
+        // What cannot be opened now, for want of descriptors for instance, is worth as much to the next copy.
+        let mut part = Part::open(made)?;
+        part.made.remove = true;
+        Ok(Some(part))
     }
 
     fn open(made: Made) -> Result<Self> {
@@ -94,6 +103,16 @@ impl Part {
             return Err(replaced(&made.path));
         }
         Ok(Part { handle, made })
+    }
+
+    /// Why no other copy could take it up, if it was left as it is.
+    pub(super) fn why_not_lasting(&self) -> Option<&'static str> {
+        let facts = self.made.file.metadata();
+        match (self.made.is_locked, facts) {
+            (false, _) => Some("this file system has no locks"),
+            (true, Ok(facts)) if leftover::is_ours(&facts) => None,
+            (true, _) => Some("this file system does not keep a file for its owner alone"),
+        }
     }
 
     pub(super) fn handle(&self) -> &FileHandle {
@@ -153,18 +172,19 @@ impl Made {
             Err(error) => return Err(Failure::io("create", path, &error)),
         };
         // Before it is locked, another kvik may take it for a leftover, and remove it.
-        let locked = match file.try_lock() {
+        let is_locked = match file.try_lock() {
             Ok(()) => true,
-            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::WouldBlock) => return Ok(None),
             // File systems without locks: two copies to one place are then the caller's business.
-            Err(TryLockError::Error(_)) => true,
+            Err(TryLockError::Error(_)) => false,
         };
         let mut made = Made {
             file,
             path: path.to_owned(),
+            is_locked,
             remove: false,
         };
-        made.remove = locked && made.is_named(path);
+        made.remove = made.is_named(path);
         Ok(made.remove.then_some(made))
     }
 
@@ -275,6 +295,21 @@ mod tests {
         part.publish(&path, false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"left over");
         assert!(!name.exists());
+    }
+
+    #[test]
+    fn a_part_that_no_other_copy_would_take_up_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut part = Part::create(&folder.path().join("b")).unwrap();
+        assert_eq!(part.why_not_lasting(), None);
+        // As file systems without users have it.
+        part.set_mode(0o755).unwrap();
+        let why = part.why_not_lasting().unwrap();
+        assert!(why.contains("for its owner alone"), "{why}");
+        part.set_mode(0o600).unwrap();
+        part.made.is_locked = false;
+        let why = part.why_not_lasting().unwrap();
+        assert!(why.contains("no locks"), "{why}");
     }
 
     #[test]

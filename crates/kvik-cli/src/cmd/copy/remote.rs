@@ -43,7 +43,7 @@ pub(super) fn run(
     };
     let (mut site, anew) = job.begin()?;
     let resumed = site.written.iter().map(|piece| piece.len() as u64).sum();
-    let (part, going_on) = (site.part.path().to_owned(), job.going_on(&site));
+    let (part, going_on) = (site.part.path().to_owned(), going_on(&site));
     stop.last_words(move |exit| kept(stopped("copy", exit), &part, &going_on));
     if let Err(failure) = job.fill(&mut site) {
         // Before the part is removed, so that nobody is told that it is kept.
@@ -118,7 +118,8 @@ impl Job<'_> {
                 "bytes {}..{} are not those that were written to it",
                 piece.range.start, piece.range.end
             ))),
-            Err(failure) => Err(self.give_up(failure, site)),
+            // What was read of it was right, and what was not read may be: whatever went wrong, it is worth as much as before.
+            Err(failure) => Err(keep(failure, site)),
         }
     }
 
@@ -131,7 +132,7 @@ impl Job<'_> {
         let mut progress = Progress::new(self.output, "copying", object.len());
         progress.begin_at(object.len() - left);
         let written = std::mem::take(&mut site.written);
-        let mut record = Record::new(target, site.journal.as_mut(), written, !flags.no_sync);
+        let mut record = Record::new(target, site.journal.as_mut().ok(), written, !flags.no_sync);
         let fetched = fetch(
             (object, target),
             missing,
@@ -174,22 +175,7 @@ impl Job<'_> {
                 _ => failure,
             };
         }
-        let (part, going_on) = (site.part.path().to_owned(), self.going_on(&site));
-        site.keep();
-        kept(failure, &part, &going_on)
-    }
-
-    /// What another copy to the same place would do.
-    fn going_on(&self, site: &Site) -> String {
-        match &self.subject {
-            Ok(_) if site.is_resumable() => {
-                "the same command goes on with it, --no-resume begins anew".to_owned()
-            }
-            Ok(_) => {
-                "another copy to the same place begins anew: no journal could be kept".to_owned()
-            }
-            Err(why) => format!("another copy to the same place begins anew: {why}"),
-        }
+        keep(failure, site)
     }
 
     fn told(&self, resumed: u64, anew: Option<String>, time: Duration) -> Report {
@@ -220,16 +206,33 @@ impl Job<'_> {
     }
 }
 
+/// Leaves all that is there, and says where and what for.
+fn keep(failure: Failure, site: Site) -> Failure {
+    let (part, going_on) = (site.part.path().to_owned(), going_on(&site));
+    site.keep();
+    kept(failure, &part, &going_on)
+}
+
+/// What another copy to the same place would do.
+fn going_on(site: &Site) -> String {
+    match &site.journal {
+        Ok(_) => "the same command goes on with it, --no-resume begins anew".to_owned(),
+        Err(why) => format!("another copy to the same place begins anew: {why}"),
+    }
+}
+
 fn kept(failure: Failure, part: &Path, going_on: &str) -> Failure {
     let hint = format!("the part is kept: {}; {going_on}", show(part));
     failure.fact("part", part.to_string_lossy()).hint(hint)
 }
 
 /// What may be over when the same command is given again. The bytes that came before were right.
-const PASSING: [ErrorKind; 5] = [
+const PASSING: [ErrorKind; 7] = [
     ErrorKind::Unreachable,
     ErrorKind::TimedOut,
     ErrorKind::Refused,
     ErrorKind::PermissionDenied,
     ErrorKind::BadReply,
+    ErrorKind::TooManyOpenFiles,
+    ErrorKind::OutOfMemory,
 ];

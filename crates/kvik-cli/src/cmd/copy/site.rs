@@ -14,7 +14,8 @@ use super::subject::Subject;
 #[derive(Debug)]
 pub(super) struct Site {
     // Before the part, whose lock says whose journal it is.
-    pub(super) journal: Option<Journal>,
+    /// Else why no other copy could go on with the part.
+    pub(super) journal: Result<Journal, String>,
     pub(super) part: Part,
     /// What the journal says that the part has, in order; it has to be looked at.
     pub(super) written: Vec<Written>,
@@ -37,21 +38,29 @@ impl Site {
             Err(why) => return Ok(Err((*why).to_owned())),
         };
         let (journal, written) = match Journal::take_up(&journal_of(destination), subject) {
-            Ok(taken) => taken,
-            Err(why) => return Ok(Err(why)),
+            Ok(Ok(taken)) => taken,
+            Ok(Err(why)) => return Ok(Err(why)),
+            Err(failure) => {
+                part.keep();
+                return Err(failure);
+            }
         };
-        let length = part.handle().len()?;
+        let length = part.handle().len();
         let site = Site {
-            journal: Some(journal),
+            journal: Ok(journal),
             part,
             written,
         };
-        match length == subject.size {
-            true => Ok(Ok(site)),
-            false => Ok(Err(format!(
-                "it has {length} bytes instead of {}",
-                subject.size
-            ))),
+        match length {
+            Ok(length) if length == subject.size => Ok(Ok(site)),
+            Ok(length) => {
+                let size = subject.size;
+                Ok(Err(format!("it has {length} bytes instead of {size}")))
+            }
+            Err(error) => {
+                site.keep();
+                Err(error.into())
+            }
         }
     }
 
@@ -61,21 +70,27 @@ impl Site {
         subject: &Result<Subject, &'static str>,
     ) -> Result<Site> {
         let part = Part::create(destination)?;
-        let journal = match subject {
-            // What cannot be gone on with can still be copied.
-            Ok(subject) => Journal::create(&journal_of(destination), subject).ok(),
-            Err(_) => None,
+        Ok(Site::of(part, destination, subject))
+    }
+
+    /// What cannot be gone on with can still be copied.
+    fn of(part: Part, destination: &Path, subject: &Result<Subject, &'static str>) -> Site {
+        let journal = match (subject, part.why_not_lasting()) {
+            (Err(why), _) => Err((*why).to_owned()),
+            (Ok(_), Some(why)) => Err(why.to_owned()),
+            (Ok(subject), None) => Journal::create(&journal_of(destination), subject)
+                .map_err(|error| format!("no journal could be kept: {error}")),
         };
-        Ok(Site {
+        Site {
             journal,
             part,
             written: Vec::new(),
-        })
+        }
     }
 
     /// Whether another copy could go on with it.
     pub(super) fn is_resumable(&self) -> bool {
-        self.journal.is_some()
+        self.journal.is_ok()
     }
 
     /// Gives the part its final name.
@@ -86,7 +101,7 @@ impl Site {
 
     /// Leaves all as it is.
     pub(super) fn keep(self) {
-        if let Some(journal) = self.journal {
+        if let Ok(journal) = self.journal {
             journal.keep();
         }
         self.part.keep();
@@ -114,6 +129,22 @@ pub(super) fn missing(written: &[Written], size: u64) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_part_cannot_be_taken_up_no_journal_is_made_and_the_reason_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("b");
+        let text = r#"{"format":1,"url":"ab","version":"a","size":100}"#;
+        let subject = Ok(serde_json::from_str(text).unwrap());
+        assert!(Site::create(&copy, &subject).unwrap().is_resumable());
+        let part = Part::create(&copy).unwrap();
+        // As file systems without users have it.
+        part.set_mode(0o755).unwrap();
+        let site = Site::of(part, &copy, &subject);
+        let why = site.journal.as_ref().unwrap_err();
+        assert!(why.contains("for its owner alone"), "{why}");
+        assert!(!journal_of(&copy).exists());
+    }
 
     #[test]
     fn what_is_missing_lies_between_what_is_there() {

@@ -7,17 +7,6 @@ use super::{NamedOption, Part, Set};
 use crate::endpoint::Addressing;
 use crate::options::{Anonymous, BACKOFF, RemoteOptions};
 
-/// What an option is about: two that are about the same are not given at once.
-pub(super) fn topic(first_name: &'static str) -> &'static str {
-    match first_name {
-        "virtual_hosted_style_request" | "force_path_style" => "addressing_style",
-        "verify" => "ca_bundle",
-        "max_retries" => "max_attempts",
-        "bearer_token" => "username",
-        own => own,
-    }
-}
-
 pub(super) const ROWS: &[NamedOption] = &[
     // Which object it is.
     NamedOption {
@@ -108,7 +97,9 @@ pub(super) const ROWS: &[NamedOption] = &[
         names: &["bearer_token"],
         expects: "a bearer token",
         says: "the token that says who asks",
-        set: Set::Alone(|options, value| Some(options.bearer(text(value)?))),
+        set: Set::Instead("username", |options, value| {
+            Some(options.bearer(text(value)?))
+        }),
     },
     NamedOption {
         names: &["headers", "default_headers"],
@@ -171,7 +162,7 @@ pub(super) const ROWS: &[NamedOption] = &[
         ],
         expects: "yes or no",
         says: "whether the bucket stands in the host, else in the path",
-        set: Set::Alone(|options, value| {
+        set: Set::Instead("addressing_style", |options, value| {
             Some(options.addressing(match read::yes_or_no(value)? {
                 true => Addressing::VirtualHost,
                 false => Addressing::Path,
@@ -182,7 +173,7 @@ pub(super) const ROWS: &[NamedOption] = &[
         names: &["force_path_style", "aws_s3_force_path_style"],
         expects: "yes or no",
         says: "whether the bucket stands in the path, whatever the store",
-        set: Set::Alone(|options, value| {
+        set: Set::Instead("addressing_style", |options, value| {
             Some(options.addressing(match read::yes_or_no(value)? {
                 true => Addressing::Path,
                 false => Addressing::Auto,
@@ -230,10 +221,9 @@ pub(super) const ROWS: &[NamedOption] = &[
         expects: "an `http` or `https` URL, with name and password where needed, or `none`",
         says: "the proxy by which all is asked for, whatever the settings say",
         set: Set::Alone(|options, value| {
-            let was_wrong = options.wrong.is_some();
             let options = options.proxy(text(value)?);
             // The reason would show a value that may be a password in the wrong place.
-            (was_wrong || options.wrong.is_none()).then_some(options)
+            options.wrong.is_none().then_some(options)
         }),
     },
     NamedOption {
@@ -246,7 +236,7 @@ pub(super) const ROWS: &[NamedOption] = &[
         names: &["verify"],
         expects: "yes, or the path of a file with certificates: servers are always checked",
         says: "the same as `ca_bundle`, as clients of Python have it",
-        set: Set::Alone(|options, value| match read::yes_or_no(value) {
+        set: Set::Instead("ca_bundle", |options, value| match read::yes_or_no(value) {
             Some(true) => Some(options),
             Some(false) => None,
             None => Some(options.ca_bundle(text(value)?)),
@@ -301,7 +291,7 @@ pub(super) const ROWS: &[NamedOption] = &[
         names: &["max_retries", "retries"],
         expects: "a whole number",
         says: "the same without the first request: 0 is one attempt",
-        set: Set::Alone(|options, value| {
+        set: Set::Instead("max_attempts", |options, value| {
             let retries: u32 = value.trim().parse().ok()?;
             Some(options.max_attempts(retries.saturating_add(1)))
         }),
