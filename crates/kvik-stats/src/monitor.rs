@@ -15,7 +15,7 @@ use crate::monitor_options::{AtEnd, Keep, MonitorOptions};
 use crate::names;
 use crate::operation::{Backend, Direction, Operation, Outcome};
 use crate::sharded::Sharded;
-use crate::summary::{BackendTotals, Counts, Summary};
+use crate::summary::{BackendTotals, Counts, NotEarlier, Summary};
 use crate::task::Task;
 
 /// Sums up the logical operations of the whole process from [`start`](SummaryMonitor::start) until it is stopped or dropped.
@@ -79,6 +79,14 @@ impl SummaryMonitor {
     /// The sums since the start or the last [`reset`](SummaryMonitor::reset). Reading changes nothing.
     pub fn get(&self) -> Summary {
         self.state.load().summary()
+    }
+
+    /// What happened since `previous`: short for [`get`](SummaryMonitor::get) and [`Summary::since`].
+    ///
+    /// # Errors
+    /// [`NotEarlier`] as for [`Summary::since`].
+    pub fn since(&self, previous: &Summary) -> Result<Summary, NotEarlier> {
+        self.get().since(previous)
     }
 
     /// Begins again with nothing, as if the monitor had just been started: operations in flight are not counted. One that was

@@ -228,7 +228,7 @@ fn a_reset_begins_anew_and_leaves_other_monitors_alone() {
     assert_eq!(after.since(&before), Err(crate::NotEarlier), "another span");
     assert_eq!(other.get().writes, 2);
     start(Backend::Gds, Direction::Write, 8).finish(8, true);
-    let phase = monitor.get().since(&after).unwrap();
+    let phase = monitor.since(&after).unwrap();
     assert_eq!((phase.writes, phase.bytes_written), (1, 8));
 }
 

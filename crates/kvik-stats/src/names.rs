@@ -225,6 +225,48 @@ pub static FALLBACKS: Counter = Counter::new(row(
     Unstable,
     "Handles that gave up an engine, or direct I/O, for another way.",
 ));
+/// A handle gave up io_uring.
+pub static FALLBACKS_OF_URING: Counter = Counter::new(row(
+    "fallbacks_of_uring",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up io_uring, for blocking calls.",
+));
+/// A handle gave up the queue for direct I/O.
+pub static FALLBACKS_OF_RING: Counter = Counter::new(row(
+    "fallbacks_of_ring",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up the queue for direct I/O, for blocking calls past the page cache.",
+));
+/// A handle gave up direct I/O.
+pub static FALLBACKS_OF_DIRECT: Counter = Counter::new(row(
+    "fallbacks_of_direct",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up direct I/O, for the page cache.",
+));
+/// A handle gave up copying out of maps.
+pub static FALLBACKS_OF_MAP: Counter = Counter::new(row(
+    "fallbacks_of_map",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up copying out of maps, for pread.",
+));
+/// A handle gave up cuFile.
+pub static FALLBACKS_OF_CUFILE: Counter = Counter::new(row(
+    "fallbacks_of_cufile",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up cuFile, for copies through memory of the host.",
+));
+/// A handle gave up batches of cuFile.
+pub static FALLBACKS_OF_CUFILE_BATCH: Counter = Counter::new(row(
+    "fallbacks_of_cufile_batch",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up batches of cuFile, for one call after the other.",
+));
 /// Scratch memory was asked for and all that the process may have was lent, or the system had no more.
 pub static SCRATCH_USED_UP: Counter = Counter::new(row(
     "scratch_used_up",
@@ -372,6 +414,48 @@ pub static HTTP_RETRIES: Counter = Counter::new(row(
     Unstable,
     "Requests that failed, or brought a part, and were made again for what was missing.",
 ));
+/// The server refused or failed.
+pub static HTTP_RETRIES_OF_REFUSAL: Counter = Counter::new(row(
+    "http_retries_of_refusal",
+    Events,
+    Unstable,
+    "Requests made again since the server refused or failed, and said so: 5xx, too many requests.",
+));
+/// Nothing came for too long.
+pub static HTTP_RETRIES_OF_TIMEOUT: Counter = Counter::new(row(
+    "http_retries_of_timeout",
+    Events,
+    Unstable,
+    "Requests made again since nothing came for too long.",
+));
+/// There was no connection, or it broke.
+pub static HTTP_RETRIES_OF_CONNECTION: Counter = Counter::new(row(
+    "http_retries_of_connection",
+    Events,
+    Unstable,
+    "Requests made again since there was no connection, or it broke.",
+));
+/// The answer was none.
+pub static HTTP_RETRIES_OF_REPLY: Counter = Counter::new(row(
+    "http_retries_of_reply",
+    Events,
+    Unstable,
+    "Requests made again since what came was no answer to the request.",
+));
+/// Only a part came.
+pub static HTTP_RETRIES_OF_PART: Counter = Counter::new(row(
+    "http_retries_of_part",
+    Events,
+    Unstable,
+    "Requests made again since the server sent a part of what it was asked for.",
+));
+/// Anything else.
+pub static HTTP_RETRIES_OF_OTHER: Counter = Counter::new(row(
+    "http_retries_of_other",
+    Events,
+    Unstable,
+    "Requests made again since something else went wrong.",
+));
 /// Time between a failed request and the next.
 pub static HTTP_RETRY_BACKOFF: Counter = Counter::new(row(
     "http_retry_backoff_ns",
@@ -455,6 +539,12 @@ pub static COUNTERS: &[&Counter] = &[
     &IO_SHORT,
     &IO_AGAIN,
     &FALLBACKS,
+    &FALLBACKS_OF_URING,
+    &FALLBACKS_OF_RING,
+    &FALLBACKS_OF_DIRECT,
+    &FALLBACKS_OF_MAP,
+    &FALLBACKS_OF_CUFILE,
+    &FALLBACKS_OF_CUFILE_BATCH,
     &SCRATCH_USED_UP,
     &LISTENER_PANICS,
     &BYTES_BY_PREAD,
@@ -476,6 +566,12 @@ pub static COUNTERS: &[&Counter] = &[
     &HTTP_CLOSED_CONNECTIONS,
     &HTTP_REQUESTS,
     &HTTP_RETRIES,
+    &HTTP_RETRIES_OF_REFUSAL,
+    &HTTP_RETRIES_OF_TIMEOUT,
+    &HTTP_RETRIES_OF_CONNECTION,
+    &HTTP_RETRIES_OF_REPLY,
+    &HTTP_RETRIES_OF_PART,
+    &HTTP_RETRIES_OF_OTHER,
     &HTTP_RETRY_BACKOFF,
     &HTTP_REDIRECTS,
     &HTTP_REDIRECTS_FORGOTTEN,

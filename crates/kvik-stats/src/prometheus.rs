@@ -87,23 +87,20 @@ impl Summary {
         }
     }
 
-    /// The ways that bytes took are one family, each other counter is one of its own.
+    /// Counters that divide another one are a family with a label, each other counter is one of its own.
     fn counts(&self, text: &mut Exposition) {
-        let way = |name: &'static str| name.strip_prefix("bytes_by_");
-        let name = "kvik_bytes_by_way_total";
-        text.family(
-            name,
-            "counter",
-            "Bytes by the way that they took, of the whole process.",
-        );
-        for (counter, grown) in self.counters() {
-            if let Some(way) = way(counter.metric().name) {
-                text.sample(name, &[("way", way)], grown);
+        for divided in &DIVIDED {
+            text.family(divided.name, "counter", divided.help);
+            for (counter, grown) in self.counters() {
+                if let Some(part) = counter.metric().name.strip_prefix(divided.prefix) {
+                    text.sample(divided.name, &[(divided.label, part)], grown);
+                }
             }
         }
         for (counter, grown) in self.counters() {
             let metric = counter.metric();
-            if way(metric.name).is_some() {
+            let is_part = |divided: &Divided| metric.name.starts_with(divided.prefix);
+            if DIVIDED.iter().any(is_part) {
                 continue;
             }
             match metric.unit {
@@ -171,6 +168,35 @@ impl Summary {
         }
     }
 }
+
+/// A family of counters whose names begin alike.
+struct Divided {
+    prefix: &'static str,
+    name: &'static str,
+    label: &'static str,
+    help: &'static str,
+}
+
+const DIVIDED: [Divided; 3] = [
+    Divided {
+        prefix: "bytes_by_",
+        name: "kvik_bytes_by_way_total",
+        label: "way",
+        help: "Bytes by the way that they took, of the whole process.",
+    },
+    Divided {
+        prefix: "fallbacks_of_",
+        name: "kvik_fallbacks_by_engine_total",
+        label: "engine",
+        help: "Handles that gave up an engine for another, by the one given up.",
+    },
+    Divided {
+        prefix: "http_retries_of_",
+        name: "kvik_http_retries_by_cause_total",
+        label: "cause",
+        help: "Requests that were made again, by what was wrong.",
+    },
+];
 
 /// What the values of a distribution are, and between which powers of two their buckets lie.
 enum Scale {

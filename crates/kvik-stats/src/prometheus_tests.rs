@@ -39,6 +39,8 @@ kvik_backend_operations_total{backend="REMOTE_HDFS"} 0
     for line in [
         "kvik_backend_duration_seconds_total{backend=\"POSIX\"} 0.6",
         "kvik_bytes_by_way_total{way=\"pread\"} 0",
+        "kvik_fallbacks_by_engine_total{engine=\"cufile\"} 0",
+        "kvik_http_retries_by_cause_total{cause=\"timeout\"} 0",
         "kvik_http_retries_total 3",
         "kvik_http_retry_backoff_seconds_total 0.25",
         "# TYPE kvik_http_dns_seconds_total counter",

@@ -56,6 +56,7 @@ impl Mapped {
     fn fall_back(&self, error: &Unmapped) {
         if !self.fell_back.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_MAP.increment();
             tracing::debug!(%error, "read without a map");
         }
     }

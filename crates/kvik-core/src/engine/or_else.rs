@@ -33,6 +33,7 @@ impl OrElse {
     fn give_up(&self, why: &Error) {
         if !self.given_up.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_URING.increment();
             tracing::debug!(%why, "a handle gives up an engine for another");
         }
     }

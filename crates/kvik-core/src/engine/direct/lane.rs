@@ -134,6 +134,7 @@ impl DirectEngine {
         };
         if !self.ringless.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_RING.increment();
             tracing::debug!(%why, "no io_uring for direct I/O on this file; blocking calls serve");
         }
         None
