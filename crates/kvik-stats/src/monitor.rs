@@ -46,7 +46,7 @@ enum State {
         sums: Arc<Sums>,
         listening: Listening,
     },
-    Stopped(Summary),
+    Stopped(Box<Summary>),
 }
 
 impl SummaryMonitor {
@@ -99,7 +99,7 @@ impl SummaryMonitor {
         let before = self.state.load_full();
         let next = match &*before {
             State::Counting { sums, .. } => State::counting(self.clock, sums.keep)?,
-            State::Stopped(_) => State::Stopped(Summary::nothing(&self.clock)),
+            State::Stopped(_) => State::Stopped(Box::new(Summary::nothing(&self.clock))),
         };
         // Against a stop at the same time: what is stopped does not count again. Who loses has had its turn before the other.
         self.state.compare_and_swap(&before, Arc::new(next));
@@ -116,7 +116,7 @@ impl SummaryMonitor {
             };
             listening.end();
             // Nothing is added any more.
-            let stopped = Arc::new(State::Stopped(before.summary()));
+            let stopped = Arc::new(State::Stopped(Box::new(before.summary())));
             self.state.compare_and_swap(&before, stopped);
         }
     }
@@ -172,7 +172,7 @@ impl State {
     fn summary(&self) -> Summary {
         match self {
             State::Counting { sums, .. } => sums.summary(),
-            State::Stopped(summary) => summary.clone(),
+            State::Stopped(summary) => Summary::clone(summary),
         }
     }
 }
