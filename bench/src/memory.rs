@@ -156,6 +156,11 @@ impl FileWindow {
     }
 }
 
+// SAFETY: it is read and never written, and unmapped by whoever has it last.
+unsafe impl Send for FileWindow {}
+// SAFETY: as above.
+unsafe impl Sync for FileWindow {}
+
 impl Drop for FileWindow {
     fn drop(&mut self) {
         // SAFETY: `populate` made this mapping with this length, this is its only release, and `bytes` borrows `self`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kvik::{ByteSize, DirectIo, EngineKind, EnginePreference, Layer};
-use kvik_tests::conformance::{DeviceFiles, Remote, short_exam};
+use kvik_tests::conformance::{DeviceFiles, Maps, Remote, short_exam};
 use kvik_tests::gpu::Kind;
 use kvik_tests::need;
 
@@ -60,6 +60,17 @@ fn files_through_slabs_of_a_few_pages_pass_for_memory_of_a_pool() {
             .with_settings(slabs(3 * 4096 + 1))
             .with_memory(Kind::Pool)
     });
+}
+
+#[test]
+fn mapped_files_pass() {
+    for folder in ["/var/tmp", "/dev/shm"] {
+        let folder = tempfile::tempdir_in(folder).unwrap();
+        let door = Maps::in_folder(folder.path()).to_device(need::gpu());
+        short_exam(&door, 8);
+        drop(door);
+        assert_eq!(kvik::pinned_memory().lent, 0);
+    }
 }
 
 /// Nothing of them is kept from when they were opened, so that all of it comes by slabs.

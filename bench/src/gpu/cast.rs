@@ -6,7 +6,9 @@ use kvik::CompatMode;
 
 use super::Rig;
 use super::loops::{ListLoop, ListWay, ReadLoop, ReadWay, WriteLoop, WriteWay};
-use super::scenes::{ListScene, Order, Queued, ReadScene, StreamScene, WriteScene, list_len};
+use super::scenes::{
+    ListScene, Order, Queued, ReadScene, Reader, StreamScene, WriteScene, list_len,
+};
 use crate::contender::{Contender, Role};
 use crate::data::Data;
 use crate::folder::Folder;
@@ -40,6 +42,8 @@ pub(crate) enum DeviceKind {
         /// The mode of kvik, and one by which it takes part a second time.
         modes: Option<[CompatMode; 2]>,
     },
+    /// One large read of a mapped file out of the page cache.
+    ReadMap { threads: usize },
     /// One large write to a file that is kept in memory.
     Write { threads: usize },
     /// A large read out of the page cache in the order of a stream.
@@ -58,7 +62,7 @@ impl DeviceKind {
         match self {
             Self::Read { from, .. } => *from == Storage::PageCache,
             Self::Write { .. } => false,
-            Self::Stream { .. } | Self::List { .. } => true,
+            Self::ReadMap { .. } | Self::Stream { .. } | Self::List { .. } => true,
         }
     }
 
@@ -71,7 +75,7 @@ impl DeviceKind {
         match self {
             Self::Read { from, .. } => *from == Storage::Memory,
             Self::Write { .. } => true,
-            Self::Stream { .. } | Self::List { .. } => false,
+            Self::ReadMap { .. } | Self::Stream { .. } | Self::List { .. } => false,
         }
     }
 
@@ -83,7 +87,7 @@ impl DeviceKind {
         };
         let len = data.len;
         let job = match *self {
-            Self::Read { .. } => Job::DeviceRead,
+            Self::Read { .. } | Self::ReadMap { .. } => Job::DeviceRead,
             Self::Stream { .. } => Job::DeviceStream,
             Self::Write { .. } => Job::DeviceWrite,
             Self::List { size, order, .. } => {
@@ -145,7 +149,7 @@ impl DeviceKind {
                         compat,
                         ..by(*wish)
                     };
-                    Ours::open(&data.path, &wish)
+                    Ours::open(&data.path, &wish).map(Reader::File)
                 };
                 let mut ours = vec![(Contender::ours(), by_mode(modes.map(|[first, _]| first))?)];
                 if let Some([_, second]) = modes {
@@ -155,6 +159,29 @@ impl DeviceKind {
                 }
                 let device = (&mut rig.memory, &mut rig.checker);
                 Box::new(ReadScene::new(name, data, device, cache, ours, loops)?)
+            }
+            Self::ReadMap { threads } => {
+                let ways = [
+                    (ReadWay::Mapped, 2),
+                    (ReadWay::Mapped, 1),
+                    (ReadWay::CopyOnly, 2),
+                ];
+                let loops = ways.map(|(way, slabs)| ReadLoop::new(gpu, way, *threads, slabs));
+                let loops = loops.into_iter().collect::<Result<_, _>>();
+                let loops = loops.doing(prepare, &data.path)?;
+                let how = kvik::ReadOptions::new().num_threads(*threads);
+                let map = kvik::MmapHandle::open(&data.path)?;
+                let file = Ours::open(&data.path, &by(Some(*threads)))?;
+                let ours = vec![
+                    (Contender::ours(), Reader::Map(map, how)),
+                    (
+                        Contender::new(Role::Engine, "kvik, FileHandle".to_owned()),
+                        Reader::File(file),
+                    ),
+                ];
+                let device = (&mut rig.memory, &mut rig.checker);
+                let scene = ReadScene::new(name, data, device, Cache::Hot, ours, loops)?;
+                Box::new(scene)
             }
             Self::Write { threads } => {
                 let data = file_in_memory(&rig.in_memory)?;

@@ -90,6 +90,7 @@ fn entries(options: &Options, threads: usize) -> Vec<Entry> {
     all.dedup();
     entries.push(defaults(all));
     entries.push(in_memory(several));
+    entries.push(mapped(several));
     entries.push(auto(several));
     entries.push(stream_read(several));
     entries.push(stream_queued(several));
@@ -160,6 +161,16 @@ fn in_memory(threads: usize) -> Entry {
             wish: Some(threads),
             modes: None,
         })
+    }
+}
+
+fn mapped(threads: usize) -> Entry {
+    Entry {
+        name: format!("gpu-read-map-{threads}"),
+        title: format!("one large read of a mapped file to the device, threads: {threads}"),
+        whole: true,
+        wanted: vec![Wanted::OfTheLimit(0.9)],
+        ..entry(DeviceKind::ReadMap { threads })
     }
 }
 

@@ -9,6 +9,8 @@ use super::Chunks;
 use crate::contender::{Contender, Role};
 use crate::gpu::{DeviceMemory, Gpu, Lane, SlabUse};
 use crate::loops::{CHUNK, by_threads, each_on_a_thread, size_name};
+use crate::memory::FileWindow;
+use crate::streaming;
 
 /// What a turn does with each chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) enum ReadWay {
     Cached,
     /// Reads it past the page cache and copies it.
     Direct,
+    /// Copies it out of a map of the whole file, by streaming stores, and on.
+    Mapped,
     /// Copies it without reading: what the bus alone can do.
     CopyOnly,
 }
@@ -37,7 +41,7 @@ impl ReadLoop {
     ) -> io::Result<Self> {
         let what = match way {
             ReadWay::Direct => SlabUse::DirectIo,
-            ReadWay::Cached | ReadWay::CopyOnly => SlabUse::Copies,
+            ReadWay::Cached | ReadWay::Mapped | ReadWay::CopyOnly => SlabUse::Copies,
         };
         let lanes = Lane::several(gpu, threads, slabs, CHUNK, what)?;
         Ok(Self { way, lanes })
@@ -60,6 +64,10 @@ impl ReadLoop {
                 let name = format!("pread {chunk} O_DIRECT + copy, {slabs}, {threads}");
                 Contender::new(Role::Loop, name)
             }
+            ReadWay::Mapped => {
+                let name = format!("out of a map {chunk} + copy, {slabs}, {threads}");
+                Contender::new(Role::Loop, name)
+            }
             ReadWay::CopyOnly => {
                 Contender::new(Role::Part, format!("copy alone {chunk}, {threads}"))
             }
@@ -70,15 +78,15 @@ impl ReadLoop {
         self.way
     }
 
-    /// Fills the first `amount` bytes of `memory` with those of `file`.
+    /// Fills the first `amount` bytes of `memory` with those of the file, which `map` is of where the way goes by it.
     pub(crate) fn run(
         &mut self,
-        file: &File,
+        (file, map): (&File, Option<&FileWindow>),
         memory: &DeviceMemory,
         amount: u64,
     ) -> io::Result<()> {
         let chunks = Chunks::of(amount);
-        let reads = self.way != ReadWay::CopyOnly;
+        let way = self.way;
         each_on_a_thread(self.lanes.iter_mut().collect(), |lane| {
             lane.enter()?;
             let slabs = lane.slabs();
@@ -88,8 +96,12 @@ impl ReadLoop {
                 };
                 let slab = turn % slabs;
                 let bytes = lane.bytes(slab)?;
-                if reads {
-                    file.read_exact_at(&mut bytes[..len], at)?;
+                match (way, map) {
+                    (ReadWay::CopyOnly, _) => {}
+                    (ReadWay::Mapped, Some(map)) => {
+                        streaming::copy(&mut bytes[..len], &map.bytes()[at as usize..][..len]);
+                    }
+                    _ => file.read_exact_at(&mut bytes[..len], at)?,
                 }
                 lane.send(slab, memory, at as usize, len)?;
             }

@@ -6,6 +6,6 @@ mod stream;
 mod write;
 
 pub(super) use list::{ListScene, Order, list_len};
-pub(super) use read::ReadScene;
+pub(super) use read::{ReadScene, Reader};
 pub(super) use stream::{Queued, StreamScene};
 pub(super) use write::WriteScene;

@@ -2,11 +2,14 @@
 
 use std::fs::File;
 
+use kvik::Target;
+
 use crate::contender::Contender;
 use crate::data::{Data, STEP};
 use crate::gpu::loops::{ReadLoop, ReadWay};
 use crate::gpu::{Checker, DeviceMemory};
 use crate::loops::direct;
+use crate::memory::FileWindow;
 use crate::ours::{self, Ours};
 use crate::pattern;
 use crate::race::{Amounts, Moved, Scene};
@@ -18,11 +21,32 @@ pub(crate) struct ReadScene<'a> {
     data: &'a Data,
     /// The data past the page cache, where a loop goes there.
     direct: Option<File>,
+    /// A map of the data, where a loop goes by it.
+    map: Option<FileWindow>,
     memory: &'a mut DeviceMemory,
     checker: &'a mut Checker,
     cache: Cache,
-    ours: Vec<(Contender, Ours)>,
+    ours: Vec<(Contender, Reader)>,
     loops: Vec<ReadLoop>,
+}
+
+/// By which door kvik reads.
+pub(crate) enum Reader {
+    File(Ours),
+    Map(kvik::MmapHandle, kvik::ReadOptions),
+}
+
+impl Reader {
+    fn read_to(&self, target: Target<'_>) -> Outcome<()> {
+        match self {
+            Self::File(ours) => ours.read_to(target, 0),
+            Self::Map(map, how) => {
+                let len = target.len();
+                let count = map.read_at_with(target, 0, how)?;
+                ours::whole(count, len)
+            }
+        }
+    }
 }
 
 impl<'a> ReadScene<'a> {
@@ -31,11 +55,15 @@ impl<'a> ReadScene<'a> {
         data: &'a Data,
         (memory, checker): (&'a mut DeviceMemory, &'a mut Checker),
         cache: Cache,
-        ours: Vec<(Contender, Ours)>,
+        ours: Vec<(Contender, Reader)>,
         loops: Vec<ReadLoop>,
     ) -> Outcome<Self> {
-        let wanted = loops.iter().any(|each| each.way() == ReadWay::Direct);
-        let direct = wanted.then(|| direct::open(&data.path, false));
+        let goes = |way| loops.iter().any(|each| each.way() == way);
+        // SAFETY: the data is ours, as long as it says, and no case that reads it so writes to it.
+        let map = goes(ReadWay::Mapped)
+            .then(|| unsafe { FileWindow::populate(&data.file, 0, data.len as usize) });
+        let map = map.transpose().doing("map", &data.path)?;
+        let direct = goes(ReadWay::Direct).then(|| direct::open(&data.path, false));
         let direct = direct
             .transpose()
             .doing("open past the page cache", &data.path)?;
@@ -43,6 +71,7 @@ impl<'a> ReadScene<'a> {
             name: name.to_owned(),
             data,
             direct,
+            map,
             memory,
             checker,
             cache,
@@ -56,15 +85,15 @@ impl<'a> ReadScene<'a> {
         match who.checked_sub(self.ours.len()) {
             None => {
                 let target = self.memory.target(0, amount as usize)?;
-                self.ours[who].1.read_to(target, 0)
+                self.ours[who].1.read_to(target)
             }
             Some(at) => {
                 let each = &mut self.loops[at];
                 let file = match each.way() {
                     ReadWay::Direct => self.direct.as_ref().unwrap_or(&self.data.file),
-                    ReadWay::Cached | ReadWay::CopyOnly => &self.data.file,
+                    ReadWay::Cached | ReadWay::Mapped | ReadWay::CopyOnly => &self.data.file,
                 };
-                each.run(file, self.memory, amount)
+                each.run((file, self.map.as_ref()), self.memory, amount)
                     .doing("read to the device", &self.data.path)
             }
         }
