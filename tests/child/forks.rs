@@ -125,7 +125,7 @@ pub(crate) fn in_full_flight(args: &[String]) {
                         0 => check(file),
                         1 => drop(file.submit_read_with(vec![0; LEN], 0, &cut())),
                         _ => {
-                            let _recorder = kvik::stats::Recorder::start();
+                            let _monitor = kvik::stats::SummaryMonitor::start();
                             let _context =
                                 kvik::Config::enter(kvik::Layer::new().num_threads(3)).unwrap();
                             file.read_at(&mut vec![0; LEN], 5).unwrap();
@@ -144,7 +144,7 @@ pub(crate) fn in_full_flight(args: &[String]) {
                 let child = forked(|| {
                     assert_eq!(pending.wait().unwrap_err().kind(), ErrorKind::Forked);
                     check(&file);
-                    let _recorder = kvik::stats::Recorder::start();
+                    let _monitor = kvik::stats::SummaryMonitor::start();
                     check(&FileHandle::open(&path).unwrap());
                 });
                 child.succeeded();

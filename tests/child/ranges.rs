@@ -1,6 +1,6 @@
 //! Many ranges in one call, under faults, and the system calls that it makes.
 
-use kvik::stats::{Recorder, names};
+use kvik::stats::{SummaryMonitor, names};
 use kvik::{ByteSize, FileHandle, ReadOptions, ReadPiece};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, assert_same, pattern};
 
@@ -44,7 +44,7 @@ pub(crate) fn read(args: &[String]) {
 pub(crate) fn calls(args: &[String]) {
     let file = FileHandle::open(&args[0]).unwrap();
     let one = ReadOptions::new().num_threads(1);
-    let recorder = Recorder::start();
+    let monitor = SummaryMonitor::start();
     let read = |count: usize, len: usize, step: usize, options: &ReadOptions| {
         let mut memory = vec![0; count * (len + 1)];
         let mut pieces = pieces(&mut memory, len, step);
@@ -64,7 +64,7 @@ pub(crate) fn calls(args: &[String]) {
     assert_eq!(read(64, 100, 101, &near), 64, "no gaps, as asked for");
     assert_eq!(read(65, 100, 100, &one), 2, "more than 64 pieces");
     assert_eq!(read(64, 8192, 8192, &one), 2, "512 KiB");
-    let totals = recorder.totals();
+    let totals = monitor.get();
     // Half of the calls were for no pieces.
     assert_eq!((totals.reads, totals.errors), (14, 0));
     let bytes = (64 * 5 + 65) * 100 + 64 * 8192;

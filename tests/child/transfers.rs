@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use kvik::stats::{Backend, Recorder, names};
+use kvik::stats::{Backend, SummaryMonitor, names};
 use kvik::{ByteSize, EngineKind, EnginePreference, ErrorKind, FileHandle, ReadOptions, Result};
 use kvik_tests::pattern::{UNTOUCHED, assert_all, file, pattern};
 
@@ -109,7 +109,7 @@ pub(crate) fn bytes_by_backend(args: &[String]) {
     let folder = Path::new(&args[0]);
     let source = pattern(1, 0, 9_000_001);
     std::fs::write(folder.join("read"), &source).unwrap();
-    let recorder = Recorder::start();
+    let monitor = SummaryMonitor::start();
     // The number of cores is looked up in files, once.
     kvik::Config::current().num_threads().unwrap();
     let before = kernel();
@@ -135,7 +135,7 @@ pub(crate) fn bytes_by_backend(args: &[String]) {
     assert_eq!(written, 77 + 2 * 9_000_001);
 
     let kernel = kernel().since(&before);
-    let totals = recorder.totals();
+    let totals = monitor.get();
     let posix = totals.backend(Backend::Posix);
     assert_eq!(kernel.read, read as u64, "rchar of /proc/self/io");
     assert_eq!(kernel.written, written as u64, "wchar of /proc/self/io");
@@ -153,7 +153,7 @@ pub(crate) fn bytes_by_backend(args: &[String]) {
     assert_eq!(names::FALLBACKS.get(), 0);
 }
 
-/// `totals FOLDER`: the sums of a recorder.
+/// `totals FOLDER`: the sums of a monitor.
 pub(crate) fn totals(args: &[String]) {
     let path = file(Path::new(&args[0]), "counted", 1, 1_000_000);
     let handle = FileHandle::options()
@@ -161,11 +161,11 @@ pub(crate) fn totals(args: &[String]) {
         .write(true)
         .open(&path)
         .unwrap();
-    let recorder = Recorder::start();
+    let monitor = SummaryMonitor::start();
     let read = handle.read_at(&mut vec![0; 2_000_000], 400_000).unwrap();
     let written = handle.write_at(&vec![1; 700_000], 3).unwrap();
     handle.submit_read(vec![0; 17], 1).wait().unwrap();
-    let totals = recorder.totals();
+    let totals = monitor.get();
     assert_eq!(
         (totals.bytes_read, totals.bytes_written),
         (read as u64 + 17, written as u64)
@@ -191,7 +191,7 @@ pub(crate) fn totals(args: &[String]) {
             .sum::<u64>(),
         totals.bytes_transferred()
     );
-    assert!(totals.busy_ns <= totals.wall_ns);
+    assert!(totals.busy_ns <= totals.wall_ns());
 }
 
 /// `every-call FOLDER`: one of each, right and wrong; the parent looks whether anything was printed.

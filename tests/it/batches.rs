@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use kvik::stats::Recorder;
+use kvik::stats::SummaryMonitor;
 use kvik::{
     AnyBuffer, Batch, ByteSize, ErrorKind, FileHandle, HostBuffer, Op, PendingBatch, ReadOptions,
     ThreadPool,
@@ -301,12 +301,12 @@ fn thousands_of_entries_take_no_more_threads_than_were_asked_for() {
     for number in 0..10_000 {
         batch.read(&handle, mixed(number, LEN - 100) as u64, vec![0; 100]);
     }
-    let recorder = Recorder::start();
+    let monitor = SummaryMonitor::start();
     for (number, entry) in batch.submit().finish().into_iter().enumerate() {
         let offset = mixed(number, LEN - 100) as u64;
         assert_same(&entry.into_buffer().unwrap(), &pattern(1, offset, 100));
     }
-    assert_eq!(recorder.totals().bytes_read, 1_000_000);
+    assert_eq!(monitor.get().bytes_read, 1_000_000);
     assert!((1..=3).contains(&pool.threads()), "{}", pool.threads());
 }
 

@@ -23,6 +23,7 @@ mod behavior;
 mod cold;
 mod direct;
 mod field_cases;
+mod listeners;
 mod settings;
 mod statistics;
 

@@ -1,11 +1,12 @@
 //! Fork, resize and growth: libraries with threads of their own break here, and a thread pool that joins itself hangs.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
-use kvik::stats::{Listener, Operation, Outcome, listen};
-use kvik::{FileHandle, ReadOptions, ThreadPool};
+use kvik::corridor::Task;
+use kvik::{FileHandle, ThreadPool};
 use kvik_tests::child::Child;
+use kvik_tests::engine::{Scripted, Step};
 use kvik_tests::pattern::{assert_same, file, pattern};
 
 use crate::{BINARY, child, cut};
@@ -41,56 +42,38 @@ fn memory_and_descriptors_do_not_grow_over_a_hundred_thousand_operations() {
     child("growth").arg(folder.path()).succeeds();
 }
 
-/// On a worker, in the middle of a transfer, the pool is told to grow and another file is read.
-struct FromInside {
-    pool: ThreadPool,
-    other: FileHandle,
-    done: mpsc::Sender<(String, Vec<u8>)>,
-}
-
-impl Listener for FromInside {
-    fn started(&self, _: &Operation) {}
-
-    fn finished(&self, operation: &Operation, _: &Outcome) {
-        if operation.source.ends_with("outer") {
-            self.pool.grow(self.pool.threads() + 3).unwrap();
-            let mut target = vec![0; 300_000];
-            let cut = cut(3, 4 << 10);
-            self.other.read_at_with(&mut target, 0, &cut).unwrap();
-            let thread = std::thread::current().name().unwrap_or_default().to_owned();
-            self.done.send((thread, target)).unwrap();
-        }
-    }
-}
-
 #[test]
 fn a_pool_is_resized_and_used_from_inside_one_of_its_own_tasks() {
     let folder = tempfile::tempdir().unwrap();
-    let outer = file(folder.path(), "outer", 1, 100_000);
     let inner = file(folder.path(), "inner", 2, 300_000);
     let pool = ThreadPool::new("inside");
-    let open = |path| {
-        FileHandle::options()
-            .read(true)
-            .thread_pool(&pool)
-            .open(path)
-            .unwrap()
-    };
+    let other = FileHandle::options()
+        .read(true)
+        .thread_pool(&pool)
+        .open(&inner)
+        .unwrap();
     let (done, inside) = mpsc::channel();
-    let _listening = listen(Arc::new(FromInside {
-        pool: pool.clone(),
-        other: open(&inner),
-        done,
-    }));
+    let own = pool.clone();
+    // On a worker, in the middle of a transfer, the pool is told to grow and another file is read.
+    let script = move |_: &Task| {
+        own.grow(own.threads() + 3).unwrap();
+        let mut target = vec![0; 300_000];
+        let cut = cut(3, 4 << 10);
+        other.read_at_with(&mut target, 0, &cut).unwrap();
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        done.send((thread, target)).unwrap();
+        Step::Move
+    };
+    let mut outer = Scripted::new(script).call(1, 100_000);
+    outer.pool = pool.clone();
 
     // One worker, which runs the transfer alone: it would wait for itself.
-    let pending =
-        open(&outer).submit_read_with(vec![0; 100_000], 0, &ReadOptions::new().num_threads(1));
+    let pending = outer.submit_read(vec![0; 100_000], 0);
     while !pending.is_done() {
         std::thread::yield_now();
     }
     assert_eq!(pending.wait().unwrap(), 100_000);
-    assert_same(&pending.into_buf(), &pattern(1, 0, 100_000));
+    assert_same(&pending.into_buf(), &pattern(0, 0, 100_000));
     let (thread, target) = inside.recv().unwrap();
     assert_eq!(thread, "inside-0");
     assert_same(&target, &pattern(2, 0, 300_000));

@@ -137,7 +137,7 @@ fn every_operation_reports_its_start_and_its_end_once() {
 
 #[test]
 fn the_bytes_counted_are_the_bytes_moved_and_the_sum_is_the_total() {
-    // A recorder hears of everything in its process, so it gets one of its own.
+    // A monitor hears of everything in its process, so it gets one of its own.
     let folder = tempfile::tempdir().unwrap();
     child("totals").arg(folder.path()).succeeds();
 }

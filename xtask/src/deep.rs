@@ -10,26 +10,28 @@ pub(crate) fn loom(filter: Option<&str>) -> Done {
     Ok(())
 }
 
-/// Every interleaving of the small models in kvik-core/tests/loom.rs, up to the bound.
+/// Every interleaving of the small models in kvik-core/tests/loom.rs and kvik-stats/src/models.rs, up to the bound.
 pub(crate) fn models(filter: Option<&str>) -> Done<String> {
     // `--cfg loom` reaches every crate of the build, so it has a folder of its own and leaves the ordinary build warm.
     let folder = Graph::load()?.target_directory.join("loom");
-    let mut command = cargo([
-        "test",
-        "--package=kvik-core",
-        "--test=loom",
-        "--release",
-        "--locked",
-        "--",
-    ]);
-    command
-        .args(filter)
-        .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", folder);
-    // Seconds for all models together, and a hundred times the interleavings that two preemptions give. Without a bound
-    // a single model passes a million.
-    command.env("LOOM_MAX_PREEMPTIONS", "5");
-    counted("loom", libtest(&process::run_and_keep(&mut command)?))
+    // Those of kvik-stats are about what is not public, and stand among tests that are no models.
+    let within = format!("models::{}", filter.unwrap_or_default());
+    let mut outputs = String::new();
+    for (package, target, filter) in [
+        ("--package=kvik-core", "--test=loom", filter),
+        ("--package=kvik-stats", "--lib", Some(&*within)),
+    ] {
+        let mut command = cargo(["test", package, target, "--release", "--locked", "--"]);
+        command
+            .args(filter)
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", &folder);
+        // Seconds for all models together, and a hundred times the interleavings that two preemptions give. Without a bound
+        // a single model passes a million.
+        command.env("LOOM_MAX_PREEMPTIONS", "5");
+        outputs.push_str(&process::run_and_keep(&mut command)?);
+    }
+    counted("loom", libtest(&outputs))
 }
 
 /// Random inputs for one target, or for each in turn, for so many seconds each. What one finds is kept in `fuzz/artifacts`

@@ -48,7 +48,7 @@ pub(crate) struct Global {
     /// "exit_code", "hint", ...}}.
     #[arg(verbatim_doc_comment, long, global = true)]
     pub(crate) json: bool,
-    /// Count what was read and written and print it at the end, as a table or as JSON
+    /// Count what was read and written and print it at the end: as a table, as JSON or for Prometheus
     ///
     /// With --json it becomes the member "stats" of the one object.
     #[arg(verbatim_doc_comment, long, global = true, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
@@ -86,6 +86,8 @@ pub(crate) enum StatsForm {
     Table,
     /// One JSON object on a line.
     Json,
+    /// Text that Prometheus reads, for its textfile collector.
+    Prometheus,
 }
 
 /// The outcome of parsing.

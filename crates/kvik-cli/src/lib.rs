@@ -71,12 +71,15 @@ fn execute(flags: Flags) -> Exit {
     let output = Output::new(&flags.global)
         .aside(matches!(flags.command, Command::Cat(_) | Command::Serve(_)));
     let stop = stop::Stop::new(&output);
-    let recording = flags.global.stats.map(|_| kvik::stats::Recorder::start());
+    let recording = flags.global.stats.map(|_| {
+        let options = kvik::stats::MonitorOptions::new();
+        options.distributions(true).tasks(true).start()
+    });
     let result = settings::apply(&flags.global)
         .and_then(|()| log::start(&cmd::used(&flags.command), &output))
         .and_then(|()| cmd::run(flags.command, &output, &stop));
     stop.tell();
-    let totals = recording.map(kvik::stats::Recorder::stop);
+    let totals = recording.map(|monitor| monitor.stop());
     match result {
         Ok(report) => output.report(report, totals.as_ref()),
         Err(failure) => output.failure(&failure.mindful_of_urls(), totals.as_ref()),

@@ -12,6 +12,7 @@ use std::sync::Mutex;
 
 use kvik::config::{Config, LogLevel};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::failure::{Failure, Result, show};
 use crate::output::Output;
@@ -42,6 +43,8 @@ pub(crate) fn start(used: &Used, output: &Output) -> Result<()> {
     };
     let builder = tracing_subscriber::fmt()
         .with_max_level(level)
+        // An operation and a task are a line each, when they are over.
+        .with_span_events(FmtSpan::CLOSE)
         .with_ansi(false);
     // A program that calls `run` may have a subscriber of its own, which then stays.
     let _ = match file {

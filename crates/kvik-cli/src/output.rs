@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anstream::AutoStream;
 use clap::ColorChoice;
-use kvik::stats::Totals;
-use kvik::stats::names::COUNTERS;
+use kvik::stats::Summary;
+use kvik::stats::names::KVIKIO;
 use serde_json::{Map, Value, json};
 
 use crate::Exit;
@@ -101,7 +101,7 @@ impl Output {
     }
 
     /// Prints what a command reports and the totals asked for, and says how the run ends.
-    pub(crate) fn report(&self, report: Report, totals: Option<&Totals>) -> Exit {
+    pub(crate) fn report(&self, report: Report, totals: Option<&Summary>) -> Exit {
         let (mut out, mut err) = (String::new(), String::new());
         if self.json {
             let mut object = report.json;
@@ -121,7 +121,7 @@ impl Output {
     }
 
     /// Prints why a command stopped, with the hint, and says how the run ends.
-    pub(crate) fn failure(&self, failure: &Failure, totals: Option<&Totals>) -> Exit {
+    pub(crate) fn failure(&self, failure: &Failure, totals: Option<&Summary>) -> Exit {
         let (mut out, mut err) = (String::new(), String::new());
         if self.json {
             let mut object = json!({ "error": failure.to_json() });
@@ -208,16 +208,20 @@ impl Output {
         }
     }
 
-    fn statistics(&self, totals: &Totals) -> String {
+    fn statistics(&self, totals: &Summary) -> String {
         match self.stats {
             Some(StatsForm::Json) => format!("{}\n", numbers(totals)),
+            Some(StatsForm::Prometheus) => totals.to_prometheus(),
             _ => {
-                let mut text = totals.to_string().trim_end().to_owned();
-                for counter in COUNTERS.iter().filter(|counter| counter.get() > 0) {
-                    let label = counter.metric().name.replace('_', " ");
-                    text.push_str(&format!("\n{label:LABEL$}{}", counter.get()));
+                let mut text = totals.to_string();
+                // Those that the rows of the report show have been shown.
+                let shown = |counter| KVIKIO.iter().any(|known| std::ptr::eq(*known, counter));
+                for (counter, grown) in totals.counters() {
+                    if grown > 0 && !shown(counter) {
+                        let label = counter.metric().name.replace('_', " ");
+                        text.push_str(&format!("  {label:LABEL$} {grown}\n"));
+                    }
                 }
-                text.push('\n');
                 text
             }
         }
@@ -237,19 +241,12 @@ pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
     Failure::at("write", "standard output", error)
 }
 
-/// The totals, and beside them the counters of the process, by their names.
-fn numbers(totals: &Totals) -> Value {
-    // `to_json` is JSON by its own promise; the text itself is a better last resort than nothing.
-    let text = totals.to_json();
-    let mut numbers = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    if let Value::Object(numbers) = &mut numbers {
-        let counters = COUNTERS
-            .iter()
-            .map(|counter| (counter.metric().name.to_owned(), json!(counter.get())));
-        numbers.insert("counters".into(), Value::Object(counters.collect()));
-    }
-    numbers
+/// The totals with every counter.
+fn numbers(totals: &Summary) -> Value {
+    // It is JSON by its own promise; the text itself is a better last resort than nothing.
+    let text = totals.to_full_json();
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// The width of the label column in the table of [`Totals`].
-const LABEL: usize = 21;
+/// The width of the label column in the table of [`Summary`], less the blank behind it.
+const LABEL: usize = 20;

@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kvik_stats::{Direction, Start};
+use kvik_stats::{Direction, InListener, Start};
 
 use crate::batch::Entries;
 use crate::buffer::{IoBuf, IoBufMut};
@@ -368,6 +368,14 @@ fn same_place(spots: impl Iterator<Item = Option<Spot>>) -> Result<Vec<Spot>> {
         }
     }
     Ok(found.unwrap_or_default())
+}
+
+/// Refuses what is asked from inside a call of a listener of statistics. Every door asks this first.
+///
+/// # Errors
+/// `InListener` there.
+pub fn outside_listeners(op: Op) -> Result<()> {
+    InListener::check().map_err(|why| Error::new(ErrorKind::InListener, op, why.to_string()))
 }
 
 /// A transfer that a door refuses before it begins.

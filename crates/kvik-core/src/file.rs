@@ -20,7 +20,7 @@ use kvik_config::Config;
 use kvik_stats::{Direction, Memory, Start};
 
 use crate::compat::Route;
-use crate::corridor::{Call, Plan};
+use crate::corridor::{Call, Plan, outside_listeners};
 use crate::engine::{EngineKind, posix};
 use crate::error::{Error, ErrorKind, Op, Result};
 use crate::open::Opened;
@@ -284,6 +284,7 @@ impl FileHandle {
     }
 
     fn may_read(&self) -> Result<()> {
+        outside_listeners(Op::Read).map_err(|error| error.at(&self.0.place))?;
         if self.0.access.read {
             return Ok(());
         }
@@ -292,6 +293,7 @@ impl FileHandle {
     }
 
     fn may_write(&self) -> Result<()> {
+        outside_listeners(Op::Write).map_err(|error| error.at(&self.0.place))?;
         if self.0.access.write {
             return Ok(());
         }

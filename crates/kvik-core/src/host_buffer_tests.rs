@@ -57,10 +57,10 @@ fn os_page() -> usize {
 
 #[test]
 fn making_a_buffer_is_no_operation_that_statistics_hear_of() {
-    let recorder = kvik_stats::Recorder::start();
+    let monitor = kvik_stats::SummaryMonitor::start();
     drop(HostBuffer::new(40 * MIB).unwrap());
     // Other tests read files meanwhile, none of them so much.
-    assert!(recorder.totals().bytes_read < 40 * MIB as u64);
+    assert!(monitor.get().bytes_read < 40 * MIB as u64);
 }
 
 #[test]

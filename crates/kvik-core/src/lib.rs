@@ -88,6 +88,7 @@ mod pool;
 mod ranges;
 mod scatter;
 mod stretch;
+mod told;
 mod transfer;
 
 mod device;

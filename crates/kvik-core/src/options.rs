@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use kvik_config::{ByteSize, CompatMode, Config};
 
 use crate::compat::EnginePreference;
-use crate::error::Result;
+use crate::corridor::outside_listeners;
+use crate::error::{Op, Result};
 use crate::file::FileHandle;
 use crate::pool::ThreadPool;
 
@@ -119,7 +120,9 @@ impl OpenOptions {
     /// `NotSeekable` for FIFOs, sockets and terminals; `Misuse` for options that contradict each other or a path with a
     /// NUL byte; `Config` if a setting needed at opening is bad; `GdsUnavailable` if cuFile is required.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<FileHandle> {
-        crate::open::open(path.as_ref(), self).map(FileHandle::new)
+        let path = path.as_ref();
+        outside_listeners(Op::Open).map_err(|error| error.at(&path.into()))?;
+        crate::open::open(path, self).map(FileHandle::new)
     }
 
     /// Makes a handle of a file that is open already, which it takes: it is closed with the last clone of the handle.
@@ -142,6 +145,7 @@ impl OpenOptions {
     /// # }
     /// ```
     pub fn adopt(&self, file: impl Into<OwnedFd>) -> Result<FileHandle> {
+        outside_listeners(Op::Open)?;
         crate::adopt::adopt(file.into(), self).map(FileHandle::new)
     }
 

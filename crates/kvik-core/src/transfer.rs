@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use kvik_stats::{Direction, Span};
+use kvik_stats::{Direction, Span, Tasks};
 
 use crate::corridor::{Completion, Engine, Lane, Task, Window};
 use crate::error::{Error, ErrorKind, Op, Place, Result};
@@ -23,6 +23,7 @@ use crate::fork;
 use crate::layout::{Ended, Layout};
 use crate::pool::{Job, ThreadPool};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, lock, wait};
+use crate::told::Told;
 
 /// What a transfer is to do.
 pub(crate) struct Order {
@@ -41,6 +42,8 @@ pub(crate) struct Transfer<L> {
     direction: Direction,
     place: Place,
     deadline: Option<Instant>,
+    // What tells of the tasks, if anybody wants to hear of them.
+    tasks: Option<Tasks>,
     generation: u64,
     // The number of the next batch to hand out; beyond the last one when there is nothing left to start, and from `HALTED`
     // on when tasks that were handed out must not start either.
@@ -70,6 +73,7 @@ impl<L: Layout> Transfer<L> {
         layout: L,
         buffer: Option<Box<dyn Any + Send>>,
     ) -> Arc<Transfer<L>> {
+        let tasks = order.span.as_ref().and_then(Span::tasks);
         let state = State {
             working: 0,
             settling: false,
@@ -85,6 +89,7 @@ impl<L: Layout> Transfer<L> {
             direction: order.direction,
             place: order.place,
             deadline: order.deadline,
+            tasks,
             generation: fork::generation(),
             state: Mutex::new(state),
             settled: Condvar::new(),
@@ -328,6 +333,7 @@ impl<L: Layout> Transfer<L> {
         mut lane: Box<dyn Lane<'w> + 'w>,
         crowded: &dyn Fn() -> bool,
     ) -> Result<bool> {
+        let mut told = Told::new(self.tasks.as_ref(), self.direction);
         let mut done = Vec::new();
         let mut hand = 0..0;
         let mut flying = 0;
@@ -339,6 +345,7 @@ impl<L: Layout> Transfer<L> {
                     starting = false;
                     break;
                 };
+                told.start(lane.engine(), &task);
                 lane.start(task, window);
                 flying += 1;
             }
@@ -351,6 +358,7 @@ impl<L: Layout> Transfer<L> {
             }
             flying -= done.len();
             for completion in done.drain(..) {
+                told.end(lane.engine(), &completion);
                 self.complete(completion)?;
             }
             if starting && hand.is_empty() && crowded() {

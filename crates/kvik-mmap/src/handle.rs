@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use kvik_config::Config;
-use kvik_core::corridor::{Call, Engine, FileMapping, MapEngine, Plan, Wishes, refused};
+use kvik_core::corridor::{
+    Call, Engine, FileMapping, MapEngine, Plan, Wishes, outside_listeners, refused,
+};
 use kvik_core::{
     Error, ErrorKind, IoBufMut, Op, Pending, Place, ReadAt, ReadAtExt, ReadOptions, ReadPiece,
     Result, Target, ThreadPool,
@@ -280,6 +282,7 @@ impl MmapHandle {
 
     fn call_of(&self, opened: &Opened, len: u64, options: &ReadOptions) -> Result<Call> {
         let manner = &self.0.manner;
+        outside_listeners(Op::Read).map_err(|error| error.at(&manner.place))?;
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let wishes = Wishes::from(options);
         let threads = match wishes.num_threads {

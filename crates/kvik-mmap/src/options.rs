@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use kvik_config::Config;
-use kvik_core::corridor::open_to_read;
+use kvik_core::corridor::{open_to_read, outside_listeners};
 use kvik_core::{Error, ErrorKind, Op, Place, Result, ThreadPool};
 
 use crate::handle::{Manner, MmapHandle};
@@ -105,7 +105,8 @@ impl MmapOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<MmapHandle> {
         let path = path.as_ref();
         let place = Place::File(path.into());
-        open_to_read(path)
+        outside_listeners(Op::Open)
+            .and_then(|()| open_to_read(path))
             .and_then(|file| self.map(file, &place))
             .map_err(|error| error.at(&place))
     }
@@ -117,10 +118,12 @@ impl MmapOptions {
     pub fn open_fd(&self, fd: impl AsFd) -> Result<MmapHandle> {
         let fd = fd.as_fd();
         let place = Place::Descriptor(fd.as_raw_fd());
-        let cloned = fd
-            .try_clone_to_owned()
-            .map_err(|cause| Error::io(Op::Open, cause));
-        cloned
+        let clone = || {
+            fd.try_clone_to_owned()
+                .map_err(|cause| Error::io(Op::Open, cause))
+        };
+        outside_listeners(Op::Open)
+            .and_then(|()| clone())
             .and_then(|fd| self.map(File::from(fd), &place))
             .map_err(|error| error.at(&place))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kvik_core::{Error, ErrorKind, Op};
+use kvik_stats::{Counter, names};
 
 /// What stopped one request.
 #[derive(Clone, Debug)]
@@ -83,6 +84,17 @@ impl Failure {
     /// The same with another text.
     pub(crate) fn saying(self, why: String) -> Failure {
         Failure { why, ..self }
+    }
+
+    /// Where a request that is made again for this reason is counted.
+    pub(crate) fn retries(&self) -> &'static Counter {
+        match self.kind {
+            ErrorKind::Refused => &names::HTTP_RETRIES_OF_REFUSAL,
+            ErrorKind::TimedOut => &names::HTTP_RETRIES_OF_TIMEOUT,
+            ErrorKind::Unreachable => &names::HTTP_RETRIES_OF_CONNECTION,
+            ErrorKind::BadReply => &names::HTTP_RETRIES_OF_REPLY,
+            _ => &names::HTTP_RETRIES_OF_OTHER,
+        }
     }
 
     /// The error of a caller, after so many requests that failed.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kvik_config::{ByteSize, Config};
-use kvik_core::corridor::{Call, Engine, PerProcess, Plan, Wishes, refused};
+use kvik_core::corridor::{Call, Engine, PerProcess, Plan, Wishes, outside_listeners, refused};
 use kvik_core::{
-    IoBufMut, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
+    IoBufMut, Op, Pending, ReadAt, ReadAtExt, ReadOptions, ReadPiece, Result, Target, ThreadPool,
 };
 
 use crate::endpoint::Addressing;
@@ -246,6 +246,7 @@ impl RemoteHandle {
 
     fn call(&self, len: u64, options: &ReadOptions) -> Result<Call> {
         let Opened { object, manner, .. } = &*self.0;
+        outside_listeners(Op::Read).map_err(|error| error.at(&object.origin.place))?;
         let wishes = Wishes::from(options);
         let config = manner.config.clone().unwrap_or_else(Config::current);
         let requests = match (wishes.num_threads, manner.concurrency) {

@@ -12,7 +12,7 @@ use http::HeaderValue;
 use http::header::{ACCEPT_ENCODING, IF_MATCH, LOCATION, RANGE, USER_AGENT};
 use kvik_core::corridor::PerProcess;
 use kvik_core::{ErrorKind, Place};
-use kvik_stats::{Counter, names};
+use kvik_stats::{Backend, Counter, names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
@@ -135,6 +135,23 @@ impl Origin {
         let requests = width.requests();
         shared.requests.store(requests, Ordering::Relaxed);
         requests
+    }
+
+    /// Under which name what it brings is counted.
+    pub(crate) fn backend(&self) -> Backend {
+        match &self.asker {
+            Asker::Plain(_) | Asker::Store(_) => Backend::RemoteHttp,
+            Asker::Cluster(_) => Backend::RemoteHdfs,
+        }
+    }
+
+    /// What it is called where pieces are told of one by one.
+    pub(crate) fn engine(&self) -> &'static str {
+        match &self.asker {
+            Asker::Plain(_) => "http",
+            Asker::Store(_) => "s3",
+            Asker::Cluster(_) => "webhdfs",
+        }
     }
 
     /// Where its bytes are counted.

@@ -11,7 +11,7 @@
 //! that fails if anybody else opened a stretch in between. The opener's own operation keeps its stretch open until it has added
 //! the idle time, so at most one addition is ever outstanding, and readers can tell (`accounted`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, thread};
 
 /// All times are nanoseconds since the recorder's start.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Busy {
         } else if self.accounted.load(Ordering::Acquire) == stretch(state) {
             now()
         } else {
-            std::thread::yield_now();
+            thread::yield_now();
             return None;
         };
         let idle = self.idle.load(Ordering::Acquire);
@@ -99,7 +99,7 @@ fn stretch(state: u64) -> u64 {
 
 // A reader that meets an opener between its two writes this many times answers with its last reading instead of waiting: in a
 // child of fork that opener does not exist.
-const ATTEMPTS: usize = 64;
+const ATTEMPTS: usize = if cfg!(loom) { 2 } else { 64 };
 
 #[cfg(test)]
 mod tests {

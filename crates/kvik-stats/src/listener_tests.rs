@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{LISTENING, Listener, begin, in_listener, listen};
+use super::{LISTENING, Listener, Wanted, in_listener, listen, try_listen};
 use crate::names;
 use crate::operation::{Backend, Direction, Memory, Operation, Outcome, Start};
+use crate::span::{Span, begin};
+use crate::task::Task;
 
 /// The list of listeners belongs to the process, so tests that use it take turns.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -49,7 +51,7 @@ impl Listener for Ear {
     }
 }
 
-fn span(source: &str) -> super::Span {
+fn span(source: &str) -> Span {
     begin(Start {
         backend: Backend::Posix,
         direction: Direction::Read,
@@ -281,5 +283,133 @@ fn listeners_that_come_and_go_while_threads_work_leave_every_start_with_one_fini
     assert!(
         super::LIST.load().is_none(),
         "the last one to leave leaves nothing behind"
+    );
+}
+
+/// A call that ends only after the listener has left the list.
+#[derive(Default)]
+struct Slow {
+    begun: AtomicBool,
+    done: AtomicBool,
+}
+
+impl Listener for Slow {
+    fn started(&self, _: &Operation) {
+        self.begun.store(true, Ordering::Release);
+        while LISTENING.load(Ordering::Acquire) > 0 {
+            std::thread::yield_now();
+        }
+        self.done.store(true, Ordering::Release);
+    }
+
+    fn finished(&self, _: &Operation, _: &Outcome) {}
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test of several threads")]
+fn whoever_stops_a_listener_waits_for_its_calls() {
+    let _turn = alone();
+    let slow = Arc::new(Slow::default());
+    let listening = listen(slow.clone());
+    std::thread::scope(|scope| {
+        scope.spawn(|| span("a").finish(1, true));
+        while !slow.begun.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        drop(listening);
+        assert!(slow.done.load(Ordering::Acquire), "the call ran still");
+    });
+}
+
+/// Stops itself, and tries to register another, in its own call.
+#[derive(Default)]
+struct Leaver {
+    own: Mutex<Option<super::Listening>>,
+    refused: Mutex<Vec<String>>,
+    calls: AtomicUsize,
+}
+
+impl Listener for Leaver {
+    fn started(&self, _: &Operation) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let refused = try_listen(Arc::new(Ear::default()), Wanted::Operations).unwrap_err();
+        self.refused.lock().unwrap().push(refused.to_string());
+        drop(self.own.lock().unwrap().take());
+    }
+
+    fn finished(&self, _: &Operation, _: &Outcome) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_listener_can_leave_in_its_own_call_and_cannot_register_another() {
+    let _turn = alone();
+    let leaver = Arc::new(Leaver::default());
+    *leaver.own.lock().unwrap() = Some(listen(leaver.clone()));
+    span("a").finish(1, true);
+    assert_eq!(leaver.calls.load(Ordering::Relaxed), 1, "nothing after it");
+    assert_eq!(
+        *leaver.refused.lock().unwrap(),
+        ["a listener of statistics must not call back into kvik"]
+    );
+    assert_eq!(LISTENING.load(Ordering::Relaxed), 0);
+}
+
+/// Hears of tasks.
+#[derive(Default)]
+struct Foreman(Mutex<Vec<String>>);
+
+impl Listener for Foreman {
+    fn started(&self, _: &Operation) {
+        self.0.lock().unwrap().push("started".into());
+    }
+
+    fn finished(&self, _: &Operation, _: &Outcome) {
+        self.0.lock().unwrap().push("finished".into());
+    }
+
+    fn task_started(&self, task: &Task) {
+        assert!(in_listener() && task.start >= task.operation.start);
+        let text = format!("{} {}+{}", task.engine, task.offset, task.size);
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn task_finished(&self, task: &Task, outcome: &Outcome) {
+        assert!(outcome.end >= task.start);
+        let word = if outcome.ok { "ok" } else { "failed" };
+        let text = format!("{} {}: {word} {}", task.engine, task.offset, outcome.bytes);
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+#[test]
+fn tasks_are_told_to_those_who_ask_for_them_and_to_nobody_else() {
+    let _turn = alone();
+    let plain = Arc::new(Foreman::default());
+    let _plain = listen(plain.clone());
+    assert!(span("a").tasks().is_none(), "nobody has asked");
+    let foreman = Arc::new(Foreman::default());
+    let _foreman = try_listen(foreman.clone(), Wanted::Tasks).unwrap();
+    let operation = span("b");
+    let tasks = operation.tasks().unwrap();
+    let one = tasks.begin("uring", 8, 10);
+    drop(tasks.begin("uring", 18, 6));
+    one.finish("posix", 10, true);
+    operation.finish(10, false);
+    assert_eq!(
+        *foreman.0.lock().unwrap(),
+        [
+            "started",
+            "uring 8+10",
+            "uring 18+6",
+            "uring 18: failed 0",
+            "posix 8: ok 10",
+            "finished"
+        ]
+    );
+    assert_eq!(
+        *plain.0.lock().unwrap(),
+        ["started", "finished", "started", "finished"]
     );
 }

@@ -30,6 +30,8 @@ pub enum Unit {
     Operations,
     /// Occurrences of what the metric names.
     Events,
+    /// A part of the whole, from 0 to 1.
+    Share,
 }
 
 impl fmt::Display for Unit {
@@ -39,6 +41,7 @@ impl fmt::Display for Unit {
             Unit::Nanoseconds => "ns",
             Unit::Operations => "operations",
             Unit::Events => "events",
+            Unit::Share => "share",
         })
     }
 }
@@ -68,14 +71,28 @@ const fn row(
 }
 
 use Stability::{Stable, Unstable};
-use Unit::{Bytes, Events, Nanoseconds, Operations};
+use Unit::{Bytes, Events, Nanoseconds, Operations, Share};
 
-/// Time the recorder has been on.
+/// When counting began.
+pub const START: Metric = row(
+    "start_unix_ns",
+    Nanoseconds,
+    Stable,
+    "When counting started, or was last reset, since 1970.",
+);
+/// When the summary was read.
+pub const END: Metric = row(
+    "end_unix_ns",
+    Nanoseconds,
+    Stable,
+    "When the summary was read, since 1970.",
+);
+/// Time the monitor has been on.
 pub const WALL: Metric = row(
     "wall_ns",
     Nanoseconds,
     Stable,
-    "Time the recorder has been on.",
+    "Time that the summary covers.",
 );
 /// Operations that finished.
 pub const OPERATIONS: Metric = row(
@@ -137,6 +154,41 @@ pub const DURATION: Metric = row(
     Stable,
     "Sum of the durations of the finished operations.",
 );
+/// Bandwidth while busy.
+pub const BUSY_RATE: Metric = row(
+    "busy_bytes_per_sec",
+    Bytes,
+    Stable,
+    "Bytes moved per second of busy time.",
+);
+/// The share of busy time.
+pub const BUSY_FRACTION: Metric = row(
+    "busy_fraction",
+    Share,
+    Stable,
+    "Which part of the time was busy.",
+);
+/// The mean of durations.
+pub const MEAN_DURATION: Metric = row(
+    "mean_duration_ns",
+    Nanoseconds,
+    Stable,
+    "How long an operation took in the mean.",
+);
+/// The key of the counters.
+pub const BY_COUNTER: Metric = row(
+    "counters",
+    Events,
+    Stable,
+    "What belongs to no single operation: by how much counters grew.",
+);
+/// The key of the distributions.
+pub const DISTRIBUTIONS: Metric = row(
+    "distributions",
+    Operations,
+    Unstable,
+    "How durations and sizes of operations, and waits and services of tasks, are distributed.",
+);
 /// The breakdown's key.
 pub const BY_BACKEND: Metric = row(
     "by_backend",
@@ -172,6 +224,48 @@ pub static FALLBACKS: Counter = Counter::new(row(
     Events,
     Unstable,
     "Handles that gave up an engine, or direct I/O, for another way.",
+));
+/// A handle gave up io_uring.
+pub static FALLBACKS_OF_URING: Counter = Counter::new(row(
+    "fallbacks_of_uring",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up io_uring, for blocking calls.",
+));
+/// A handle gave up the queue for direct I/O.
+pub static FALLBACKS_OF_RING: Counter = Counter::new(row(
+    "fallbacks_of_ring",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up the queue for direct I/O, for blocking calls past the page cache.",
+));
+/// A handle gave up direct I/O.
+pub static FALLBACKS_OF_DIRECT: Counter = Counter::new(row(
+    "fallbacks_of_direct",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up direct I/O, for the page cache.",
+));
+/// A handle gave up copying out of maps.
+pub static FALLBACKS_OF_MAP: Counter = Counter::new(row(
+    "fallbacks_of_map",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up copying out of maps, for pread.",
+));
+/// A handle gave up cuFile.
+pub static FALLBACKS_OF_CUFILE: Counter = Counter::new(row(
+    "fallbacks_of_cufile",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up cuFile, for copies through memory of the host.",
+));
+/// A handle gave up batches of cuFile.
+pub static FALLBACKS_OF_CUFILE_BATCH: Counter = Counter::new(row(
+    "fallbacks_of_cufile_batch",
+    Events,
+    Unstable,
+    "Fallbacks of those who gave up batches of cuFile, for one call after the other.",
 ));
 /// Scratch memory was asked for and all that the process may have was lent, or the system had no more.
 pub static SCRATCH_USED_UP: Counter = Counter::new(row(
@@ -320,6 +414,48 @@ pub static HTTP_RETRIES: Counter = Counter::new(row(
     Unstable,
     "Requests that failed, or brought a part, and were made again for what was missing.",
 ));
+/// The server refused or failed.
+pub static HTTP_RETRIES_OF_REFUSAL: Counter = Counter::new(row(
+    "http_retries_of_refusal",
+    Events,
+    Unstable,
+    "Requests made again since the server refused or failed, and said so: 5xx, too many requests.",
+));
+/// Nothing came for too long.
+pub static HTTP_RETRIES_OF_TIMEOUT: Counter = Counter::new(row(
+    "http_retries_of_timeout",
+    Events,
+    Unstable,
+    "Requests made again since nothing came for too long.",
+));
+/// There was no connection, or it broke.
+pub static HTTP_RETRIES_OF_CONNECTION: Counter = Counter::new(row(
+    "http_retries_of_connection",
+    Events,
+    Unstable,
+    "Requests made again since there was no connection, or it broke.",
+));
+/// The answer was none.
+pub static HTTP_RETRIES_OF_REPLY: Counter = Counter::new(row(
+    "http_retries_of_reply",
+    Events,
+    Unstable,
+    "Requests made again since what came was no answer to the request.",
+));
+/// Only a part came.
+pub static HTTP_RETRIES_OF_PART: Counter = Counter::new(row(
+    "http_retries_of_part",
+    Events,
+    Unstable,
+    "Requests made again since the server sent a part of what it was asked for.",
+));
+/// Anything else.
+pub static HTTP_RETRIES_OF_OTHER: Counter = Counter::new(row(
+    "http_retries_of_other",
+    Events,
+    Unstable,
+    "Requests made again since something else went wrong.",
+));
 /// Time between a failed request and the next.
 pub static HTTP_RETRY_BACKOFF: Counter = Counter::new(row(
     "http_retry_backoff_ns",
@@ -363,8 +499,10 @@ pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
     "Objects whose server says nothing by which a change between two ranges would show.",
 ));
 
-/// The metrics of [`Totals`](crate::Totals), in the order in which views list them (KvikIO's order).
-pub const TOTALS: &[Metric] = &[
+/// The metrics of a [`Summary`](crate::Summary), in the order in which views list them (KvikIO's order).
+pub const SUMMARY: &[Metric] = &[
+    START,
+    END,
     WALL,
     OPERATIONS,
     READS,
@@ -376,7 +514,23 @@ pub const TOTALS: &[Metric] = &[
     ERRORS,
     BUSY,
     DURATION,
+    BUSY_RATE,
+    BUSY_FRACTION,
+    MEAN_DURATION,
+    BY_COUNTER,
     BY_BACKEND,
+];
+
+/// The counters that KvikIO has as well, in its order.
+pub static KVIKIO: &[&Counter] = &[
+    &REMOTE_SIZE_PROBES,
+    &REMOTE_SIZE_PROBING,
+    &HTTP_CONNECTIONS,
+    &HTTP_DNS,
+    &HTTP_TCP,
+    &HTTP_TLS,
+    &HTTP_RETRIES,
+    &HTTP_RETRY_BACKOFF,
 ];
 
 /// The counters that are always on.
@@ -385,6 +539,12 @@ pub static COUNTERS: &[&Counter] = &[
     &IO_SHORT,
     &IO_AGAIN,
     &FALLBACKS,
+    &FALLBACKS_OF_URING,
+    &FALLBACKS_OF_RING,
+    &FALLBACKS_OF_DIRECT,
+    &FALLBACKS_OF_MAP,
+    &FALLBACKS_OF_CUFILE,
+    &FALLBACKS_OF_CUFILE_BATCH,
     &SCRATCH_USED_UP,
     &LISTENER_PANICS,
     &BYTES_BY_PREAD,
@@ -406,6 +566,12 @@ pub static COUNTERS: &[&Counter] = &[
     &HTTP_CLOSED_CONNECTIONS,
     &HTTP_REQUESTS,
     &HTTP_RETRIES,
+    &HTTP_RETRIES_OF_REFUSAL,
+    &HTTP_RETRIES_OF_TIMEOUT,
+    &HTTP_RETRIES_OF_CONNECTION,
+    &HTTP_RETRIES_OF_REPLY,
+    &HTTP_RETRIES_OF_PART,
+    &HTTP_RETRIES_OF_OTHER,
     &HTTP_RETRY_BACKOFF,
     &HTTP_REDIRECTS,
     &HTTP_REDIRECTS_FORGOTTEN,
@@ -418,12 +584,12 @@ pub static COUNTERS: &[&Counter] = &[
 mod tests {
     use std::collections::HashSet;
 
-    use super::{COUNTERS, TOTALS};
+    use super::{COUNTERS, SUMMARY};
 
     #[test]
     fn every_name_is_used_once_and_is_a_plain_json_key() {
         let mut seen = HashSet::new();
-        let rows = TOTALS
+        let rows = SUMMARY
             .iter()
             .chain(COUNTERS.iter().map(|counter| counter.metric()));
         for metric in rows {

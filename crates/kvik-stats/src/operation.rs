@@ -134,11 +134,11 @@ pub struct Operation {
     pub start: Instant,
 }
 
-/// What became of an operation.
+/// What became of an operation, or of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Bytes moved. 0 when the operation failed, even if some bytes had arrived: a caller cannot use them.
+    /// Bytes moved. 0 when an operation failed, even if some bytes had arrived: a caller cannot use them. Those of a task count.
     pub bytes: u64,
     /// Whether the bytes were moved without an error. A count that is short at the end of the data is none, even where the
     /// caller asked for all or nothing and gets an error for it.
@@ -148,9 +148,23 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// An operation that ends now. Of one that failed no byte counts.
+    pub(crate) fn now(bytes: u64, ok: bool) -> Outcome {
+        Outcome {
+            bytes: if ok { bytes } else { 0 },
+            ok,
+            end: Instant::now(),
+        }
+    }
+
     /// How long `operation` took.
     pub fn duration(&self, operation: &Operation) -> Duration {
-        self.end.saturating_duration_since(operation.start)
+        self.since(operation.start)
+    }
+
+    /// The same for what started at `start`: a task.
+    pub fn since(&self, start: Instant) -> Duration {
+        self.end.saturating_duration_since(start)
     }
 }
 

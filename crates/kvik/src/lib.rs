@@ -14,9 +14,9 @@
 //! ```
 //! # fn main() -> kvik::Result<()> {
 //! # let path = std::env::temp_dir().join(format!("kvik-facade-{}", std::process::id()));
-//! use kvik::{FileHandle, stats::Recorder};
+//! use kvik::{FileHandle, stats::SummaryMonitor};
 //!
-//! let recorder = Recorder::start();
+//! let monitor = SummaryMonitor::start();
 //! FileHandle::create(&path)?.write_all_at(&vec![7; 8 << 20], 0)?;
 //!
 //! let file = FileHandle::open(&path)?;
@@ -24,7 +24,7 @@
 //! file.read_exact_at(&mut bytes, 0)?;
 //!
 //! assert!(bytes.iter().all(|byte| *byte == 7));
-//! assert_eq!(recorder.totals().bytes_read, 8 << 20);
+//! assert_eq!(monitor.get().bytes_read, 8 << 20);
 //! # std::fs::remove_file(&path).unwrap();
 //! # Ok(())
 //! # }

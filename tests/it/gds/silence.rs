@@ -28,12 +28,12 @@ fn a_read_of_nothing_before_the_end_of_the_file_is_an_error_and_staged_under_aut
             .compat(CompatMode::Auto)
             .open_with(&path, &Config::resolve([settings]).unwrap())
             .unwrap();
-        let before = stats::names::FALLBACKS.get();
+        let before = stats::names::FALLBACKS_OF_CUFILE.get();
         cufile.rules(&format!("cuFileRead:{nth}+:zero"));
         memory.set(UNTOUCHED);
         assert_eq!(auto.read_at(memory.target(0..LEN), 0).unwrap(), LEN);
         assert_same(&memory.bytes(), &pattern(1, 0, LEN));
-        assert_eq!(stats::names::FALLBACKS.get(), before + 1);
+        assert_eq!(stats::names::FALLBACKS_OF_CUFILE.get(), before + 1);
         cufile.succeed();
 
         let off = open_off(&path, 1, 4096);

@@ -1,6 +1,6 @@
 //! Remote handles in a process: forks, statistics, and what is never shown.
 
-use kvik::stats::Recorder;
+use kvik::stats::SummaryMonitor;
 use kvik::{ErrorKind, RemoteHandle};
 use kvik_tests::hostile::{Reply, Server};
 use kvik_tests::pattern::pattern;
@@ -18,10 +18,10 @@ fn a_forked_child_reads_by_connections_of_its_own() {
 fn a_read_is_one_operation_with_the_bytes_that_it_moved() {
     let server = Server::of(pattern(1, 0, 100_000));
     let object = RemoteHandle::open(&server.url("a")).unwrap();
-    let recorder = Recorder::start();
+    let monitor = SummaryMonitor::start();
     object.read_exact_at(&mut vec![0; 90_000], 10_000).unwrap();
     object.read_at(&mut vec![0; 90_000], 20_000).unwrap();
-    let totals = recorder.totals();
+    let totals = monitor.get();
     assert_eq!((totals.reads, totals.bytes_read), (2, 170_000));
 }
 

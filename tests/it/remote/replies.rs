@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use kvik::stats::names::HTTP_RETRIES;
+use kvik::stats::names::{
+    HTTP_RETRIES, HTTP_RETRIES_OF_CONNECTION, HTTP_RETRIES_OF_PART, HTTP_RETRIES_OF_REFUSAL,
+};
 use kvik::{ByteSize, Error, ErrorKind, ReadOptions, RemoteHandle};
 use kvik_tests::hostile::{Asked, Reply, Script, Server};
 use kvik_tests::pattern::{UNTOUCHED, assert_same, pattern};
@@ -73,6 +75,31 @@ fn what_is_missing_of_a_body_is_asked_for_from_the_byte_that_was_reached() {
     recovers(&server, 2);
     let starts: Vec<_> = server.asked().iter().filter_map(Asked::range).collect();
     assert_eq!(starts, [0..LEN, 70_000..LEN, 140_000..LEN]);
+}
+
+#[test]
+fn requests_that_are_made_again_are_counted_by_what_was_wrong() {
+    let part = |_: Reply, _: &Asked| {
+        let said = format!("bytes 0-99999/{LEN}");
+        Reply::with(206, &object()[..100_000])
+            .header("content-range", &said)
+            .script()
+    };
+    for (counter, server) in [
+        (
+            &HTTP_RETRIES_OF_CONNECTION,
+            wrong(1, |right, _| right.cut(70_000)),
+        ),
+        (
+            &HTTP_RETRIES_OF_REFUSAL,
+            wrong(1, |_, _| Reply::with(503, b"").script()),
+        ),
+        (&HTTP_RETRIES_OF_PART, wrong(1, part)),
+    ] {
+        let before = counter.get();
+        recovers(&server, 1);
+        assert_eq!(counter.get() - before, 1, "{counter:?}");
+    }
 }
 
 /// H2: half of it, and then nothing.

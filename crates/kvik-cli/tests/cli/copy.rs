@@ -181,8 +181,22 @@ fn statistics_alone_are_one_object_on_standard_output() {
         .assert()
         .success();
     let table = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    let line = format!("bytes by pwrite      {}", bytes.len());
+    let line = format!("  bytes by pwrite      {}", bytes.len());
     assert!(table.lines().any(|found| found == line), "{table}");
+
+    assert!(table.contains("POSIX READ           p50 "), "{table}");
+    let run = kvik()
+        .args(["copy", "--stats=prometheus", "--quiet"])
+        .args([&source, &copy])
+        .assert()
+        .success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let line = format!(
+        "kvik_transferred_bytes_total{{direction=\"WRITE\"}} {}",
+        bytes.len()
+    );
+    assert!(text.lines().any(|found| found == line), "{text}");
+    assert!(text.contains("# TYPE kvik_operation_duration_seconds histogram"));
 
     let run = kvik()
         .args(["copy", "--stats=json", "--json", "--quiet"])

@@ -125,3 +125,34 @@ fn a_log_into_what_cat_prints_to_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read(&log).unwrap(), b"");
 }
+
+#[test]
+fn each_operation_and_each_task_is_a_line_of_the_log_that_kvikios_variables_ask_for() {
+    let (folder, path, _) = folder_with(100);
+    let lines = |level: &str| {
+        let log = folder.path().join(level);
+        kvik()
+            .args(["cat"])
+            .arg(&path)
+            .env("KVIKIO_LOG_LEVEL", level)
+            .env("KVIKIO_LOG_FILE", &log)
+            .assert()
+            .code(0);
+        fs::read_to_string(log).unwrap()
+    };
+    let log = lines("DEBUG");
+    let source = format!("source=\"{}\"", path.display());
+    let is_read = |line: &&str| {
+        line.contains("operation{id=1 backend=\"POSIX\" direction=\"READ\" memory=\"HOST\"")
+            && line.contains(&source)
+            && line.contains("bytes=100 ok=true")
+    };
+    assert_eq!(log.lines().filter(is_read).count(), 1, "{log}");
+    assert!(!log.contains("task{"), "{log}");
+    assert!(!lines("warn").contains("operation{"));
+    // Larger, so that it is cut into tasks.
+    fs::write(&path, vec![7; 9 << 20]).unwrap();
+    let log = lines("trace");
+    let is_task = |line: &&str| line.contains("task{operation=") && line.contains(" ok=true");
+    assert!(log.lines().filter(is_task).count() > 0, "{log}");
+}

@@ -301,6 +301,25 @@ fn requests_that_were_made_again_are_counted() {
 }
 
 #[test]
+fn a_log_of_everything_has_no_secret_of_a_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let url = Server::start(bytes()).url("/dir/data.bin?token=s3cr3t&X-Amz-Signature=s3cr3t");
+    let url = url.replacen("http://", "http://user:s3cr3t@", 1);
+    kvik()
+        .args(["copy", &url])
+        .arg(folder.path())
+        .env("KVIKIO_LOG_LEVEL", "trace")
+        .env("KVIKIO_LOG_FILE", &log)
+        .assert()
+        .code(0);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("backend=\"REMOTE_HTTP\""), "{log}");
+    assert!(log.contains("engine=\"http\""), "{log}");
+    assert!(!log.contains("s3cr3t"), "{log}");
+}
+
+#[test]
 fn what_cannot_take_a_copy_is_told_before_the_server_is_asked() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(bytes());

@@ -91,7 +91,7 @@ impl Engine for Auto {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut reader = self.reader();
-        Ok(posix::lane(&self.file, move |window, offset| {
+        Ok(posix::lane("auto", &self.file, move |window, offset| {
             reader.fill(&self.file, window, offset)
         }))
     }

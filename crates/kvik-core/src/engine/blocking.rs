@@ -7,10 +7,12 @@ use crate::error::{Error, Result};
 /// A lane with room for one task. `fill` fills a window from an offset on and leaves it short only where the data ends;
 /// `drain` writes all bytes at an offset and returns how many were written and what stopped it.
 pub(crate) fn lane<'w>(
+    engine: &'static str,
     fill: impl FnMut(&mut FillWindow<'_>, u64) -> Result<()> + 'w,
     drain: impl FnMut(&[u8], u64) -> (usize, Option<Error>) + 'w,
 ) -> Box<dyn Lane<'w> + 'w> {
     Box::new(BlockingLane {
+        engine,
         fill,
         drain,
         finished: None,
@@ -49,6 +51,7 @@ pub(crate) fn complete<'w>(
 }
 
 struct BlockingLane<'w, F, D> {
+    engine: &'static str,
     fill: F,
     drain: D,
     finished: Option<Completion<'w>>,
@@ -59,6 +62,10 @@ where
     F: FnMut(&mut FillWindow<'_>, u64) -> Result<()>,
     D: FnMut(&[u8], u64) -> (usize, Option<Error>),
 {
+    fn engine(&self) -> &'static str {
+        self.engine
+    }
+
     fn room(&self) -> usize {
         1 - self.in_flight()
     }

@@ -304,6 +304,10 @@ impl Stop {
 }
 
 impl<'w> Lane<'w> for GdsLane<'w> {
+    fn engine(&self) -> &'static str {
+        "cufile"
+    }
+
     fn room(&self) -> usize {
         1 - self.in_flight()
     }

@@ -122,6 +122,7 @@ impl Engine for MapEngine {
             (0, Some(error))
         };
         Ok(blocking::lane(
+            "map",
             |window, offset| self.fill(window, offset),
             drain,
         ))

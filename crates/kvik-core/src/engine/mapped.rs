@@ -56,6 +56,7 @@ impl Mapped {
     fn fall_back(&self, error: &Unmapped) {
         if !self.fell_back.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_MAP.increment();
             tracing::debug!(%error, "read without a map");
         }
     }
@@ -68,7 +69,7 @@ impl Engine for Mapped {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut reader = self.reader();
-        Ok(posix::lane(&self.file, move |window, offset| {
+        Ok(posix::lane("mapped", &self.file, move |window, offset| {
             reader.fill(&self.file, window, offset)
         }))
     }

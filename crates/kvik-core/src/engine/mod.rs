@@ -162,6 +162,11 @@ pub trait Engine: Send + Sync + 'static {
 ///
 /// Dropping a lane waits for what is in flight: afterwards nobody touches a window that was given to it.
 pub trait Lane<'w> {
+    /// What the engine is called where tasks are told of one by one: which one it is now, where one gives way to another.
+    fn engine(&self) -> &'static str {
+        "other"
+    }
+
     /// How many more tasks may be started now. At least 1 when nothing is in flight.
     fn room(&self) -> usize;
 

@@ -33,6 +33,7 @@ impl OrElse {
     fn give_up(&self, why: &Error) {
         if !self.given_up.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_URING.increment();
             tracing::debug!(%why, "a handle gives up an engine for another");
         }
     }
@@ -76,6 +77,10 @@ struct OrElseLane<'w> {
 }
 
 impl<'w> Lane<'w> for OrElseLane<'w> {
+    fn engine(&self) -> &'static str {
+        self.current().engine()
+    }
+
     fn room(&self) -> usize {
         // What is to be done again comes before what is new.
         match self.redone.is_empty() {

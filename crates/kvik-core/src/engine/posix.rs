@@ -33,7 +33,7 @@ impl Engine for Posix {
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
-        Ok(lane(&self.file, |window, offset| {
+        Ok(lane("posix", &self.file, |window, offset| {
             fill(&self.file, window, offset)
         }))
     }
@@ -45,10 +45,11 @@ impl Engine for Posix {
 
 /// A lane whose reads go by `fill`, and whose writes by `pwrite`.
 pub(crate) fn lane<'w>(
+    engine: &'static str,
     file: &'w File,
     fill: impl FnMut(&mut FillWindow<'_>, u64) -> Result<()> + 'w,
 ) -> Box<dyn Lane<'w> + 'w> {
-    blocking::lane(fill, |bytes, offset| drain(file, bytes, offset))
+    blocking::lane(engine, fill, |bytes, offset| drain(file, bytes, offset))
 }
 
 /// Fills what is left of a window that begins at `offset`; it stays short only where the data ends.

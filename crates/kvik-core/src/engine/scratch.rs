@@ -42,7 +42,7 @@ impl Engine for Scratch {
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {
         let mut scratch = Borrowed::take(self.bounce_buffer_size);
-        Ok(posix::lane(&self.file, move |window, offset| {
+        Ok(posix::lane("scratch", &self.file, move |window, offset| {
             scratch.fill(&self.file, window, offset)
         }))
     }

@@ -49,6 +49,8 @@ pub enum ErrorKind {
     GdsUnavailable,
     /// The arguments contradict each other. Fix the call; trying again cannot help.
     Misuse,
+    /// A listener of statistics called back into kvik, which it must not. Nothing was moved.
+    InListener,
     /// A setting holds a value that cannot be used; the text names it and where it came from.
     Config,
     /// The transfer, pool or device belongs to the process from which this one was forked.

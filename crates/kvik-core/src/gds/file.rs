@@ -129,6 +129,7 @@ impl CuFileFile {
         // Of several that fail at once, one tells.
         if self.given_up.set(why.to_owned()).1 {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_CUFILE.increment();
             let fd = self.file.as_raw_fd();
             tracing::warn!(
                 fd,

@@ -96,7 +96,7 @@ fn ended(kind: ErrorKind, why: &'static str) -> Error {
 
 impl Engine for Fetch {
     fn backend(&self) -> Backend {
-        Backend::RemoteHttp
+        self.object.origin.backend()
     }
 
     fn lane<'w>(&'w self) -> Result<Box<dyn Lane<'w> + 'w>> {

@@ -36,6 +36,10 @@ impl<'w> FetchLane<'w> {
 }
 
 impl<'w> Lane<'w> for FetchLane<'w> {
+    fn engine(&self) -> &'static str {
+        self.engine.object.origin.engine()
+    }
+
     fn room(&self) -> usize {
         let room = self.engine.room(self.number);
         room.saturating_sub(self.in_flight())

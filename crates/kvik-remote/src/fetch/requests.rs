@@ -62,6 +62,7 @@ pub(crate) async fn again(origin: &Origin, failure: Failure, failures: u32) -> R
         return Err(retry::exhausted(failure));
     }
     names::HTTP_RETRIES.increment();
+    failure.retries().increment();
     names::HTTP_RETRY_BACKOFF.add(wait.as_nanos() as u64);
     let (place, why) = (&origin.place, &failure.why);
     tracing::debug!(%place, %why, failures, ?wait, "a request is made again");
@@ -134,6 +135,7 @@ async fn take(
     }
     // Servers may send less than they are asked for. Most of those that do have a limit, and are not in trouble.
     names::HTTP_RETRIES.increment();
+    names::HTTP_RETRIES_OF_PART.increment();
     Ok(())
 }
 

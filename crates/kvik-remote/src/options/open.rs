@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kvik_config::Config;
+use kvik_core::corridor::outside_listeners;
 use kvik_core::{Error, ErrorKind, Op, Place, Result};
 
 use super::RemoteOptions;
@@ -66,6 +67,7 @@ impl RemoteOptions {
     /// # Ok::<(), kvik_core::Error>(())
     /// ```
     pub fn open_location(&self, location: &Location) -> Result<RemoteHandle> {
+        outside_listeners(Op::Open).map_err(|error| error.at(&place_of(location)))?;
         let deadline = self.deadline();
         let prepared = self.prepare(location, &self.settings())?;
         if prepared.asks_nothing() {
@@ -97,6 +99,9 @@ impl RemoteOptions {
 
     /// Starts to open the object at `location`, as [`open_location`](RemoteOptions::open_location) does.
     pub fn submit_open_location(&self, location: &Location) -> PendingOpen {
+        if let Err(error) = outside_listeners(Op::Open) {
+            return PendingOpen::ended(Err(error.at(&place_of(location))));
+        }
         let (options, location) = (self.clone(), location.clone());
         let (config, deadline) = (self.settings(), self.deadline());
         let (place, limit) = (place_of(&location), self.timeout);

@@ -118,6 +118,7 @@ impl DirectFile {
         let why = refusal.why.clone();
         if self.given_up.set(refusal).1 {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_DIRECT.increment();
             let fd = self.buffered.as_raw_fd();
             tracing::debug!(fd, %why, "no direct I/O on this file any more; the page cache serves");
         }

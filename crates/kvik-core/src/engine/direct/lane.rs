@@ -46,6 +46,10 @@ impl<'w> DirectLane<'w> {
 }
 
 impl<'w> Lane<'w> for DirectLane<'w> {
+    fn engine(&self) -> &'static str {
+        "direct"
+    }
+
     fn room(&self) -> usize {
         match &self.ring {
             _ if !self.finished.is_empty() => 0,
@@ -130,6 +134,7 @@ impl DirectEngine {
         };
         if !self.ringless.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_RING.increment();
             tracing::debug!(%why, "no io_uring for direct I/O on this file; blocking calls serve");
         }
         None

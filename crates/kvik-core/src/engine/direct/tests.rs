@@ -140,7 +140,7 @@ fn a_refusal_of_any_request_demotes_the_file_once_and_the_page_cache_brings_the_
         offsets[refused] += 13;
         let mut memory = Vec::new();
         let memory = aligned(&mut memory, 0);
-        let before = names::FALLBACKS.get();
+        let before = names::FALLBACKS_OF_DIRECT.get();
         let (_, done) = run(&engine, &offsets, memory);
         assert!(
             done.iter()
@@ -152,7 +152,7 @@ fn a_refusal_of_any_request_demotes_the_file_once_and_the_page_cache_brings_the_
         }
         let why = engine.file.given_up().unwrap();
         assert_eq!(why, "a direct read was refused (EINVAL)");
-        assert_eq!(names::FALLBACKS.get() - before, 1);
+        assert_eq!(names::FALLBACKS_OF_DIRECT.get() - before, 1);
     }
 }
 
@@ -184,7 +184,7 @@ fn a_file_whose_scratch_may_not_hold_a_slot_is_read_by_blocking_calls_and_counte
     let direct = Arc::new(DirectFile::new(open(file.path())));
     let engine = DirectEngine::new(direct, Wish::Must, Wish::Must)
         .limited(Edges::Overread, ByteSize::kib(16));
-    let before = names::FALLBACKS.get();
+    let before = names::FALLBACKS_OF_RING.get();
     for _ in 0..2 {
         let mut memory = Vec::new();
         let memory = aligned(&mut memory, 16);
@@ -194,7 +194,7 @@ fn a_file_whose_scratch_may_not_hold_a_slot_is_read_by_blocking_calls_and_counte
         drop(done);
         assert!(memory == pattern(LEN));
     }
-    assert_eq!(names::FALLBACKS.get() - before, 1);
+    assert_eq!(names::FALLBACKS_OF_RING.get() - before, 1);
     let mut target = [0; 100];
     let mut target = Target::from(&mut target);
     let window = Window::Fill(target.window().unwrap());

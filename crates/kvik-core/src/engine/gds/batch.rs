@@ -305,6 +305,10 @@ impl<R: Requests> BatchLane<'_, R> {
 }
 
 impl<'w, R: Requests> Lane<'w> for BatchLane<'w, R> {
+    fn engine(&self) -> &'static str {
+        "cufile"
+    }
+
     fn room(&self) -> usize {
         match self.submitted {
             // What is done is handed back before there is more; a task that cannot wait for a submission is done when it starts.

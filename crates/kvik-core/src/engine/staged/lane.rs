@@ -290,6 +290,10 @@ impl<'w> StagedLane<'w> {
 }
 
 impl<'w> Lane<'w> for StagedLane<'w> {
+    fn engine(&self) -> &'static str {
+        self.host.engine()
+    }
+
     fn room(&self) -> usize {
         let fits = |open: usize| self.stages[open].places.has_room_for(self.longest);
         let room = self.host.room() > 0 && (self.idle().is_some() || self.open.is_some_and(fits));

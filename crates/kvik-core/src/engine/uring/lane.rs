@@ -232,6 +232,10 @@ impl<'w> UringLane<'w> {
 }
 
 impl<'w> Lane<'w> for UringLane<'w> {
+    fn engine(&self) -> &'static str {
+        "uring"
+    }
+
     fn room(&self) -> usize {
         DEPTH.saturating_sub(self.queue.requests() + self.unanswered.len())
     }

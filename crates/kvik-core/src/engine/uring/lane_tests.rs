@@ -129,7 +129,7 @@ fn a_refusal_of_direct_io_is_told_apart_and_another_engine_does_the_rest() {
 
     let posix = Arc::new(Posix::new(buffered(file.path())));
     let engine = Arc::new(OrElse::new(wrong(), posix));
-    let before = names::FALLBACKS.get();
+    let before = names::FALLBACKS_OF_URING.get();
     for threads in [1, 3] {
         bytes.fill(UNTOUCHED);
         let call = call(Arc::clone(&engine) as Arc<dyn Engine>, threads, 65_536);
@@ -139,7 +139,7 @@ fn a_refusal_of_direct_io_is_told_apart_and_another_engine_does_the_rest() {
         );
         assert!(bytes == stored[13..][..2 << 20]);
     }
-    assert_eq!(names::FALLBACKS.get() - before, 1, "counted once");
+    assert_eq!(names::FALLBACKS_OF_URING.get() - before, 1, "counted once");
 }
 
 #[test]

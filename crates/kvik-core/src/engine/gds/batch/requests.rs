@@ -215,6 +215,7 @@ impl Requests for CuFileRequests<'_> {
     fn give_way(&self, why: &dyn fmt::Display) {
         if !self.gave_way.swap(true, Ordering::Relaxed) {
             names::FALLBACKS.increment();
+            names::FALLBACKS_OF_CUFILE_BATCH.increment();
             tracing::debug!(%why, "cuFile does not take a batch; requests go to it alone");
         }
     }
