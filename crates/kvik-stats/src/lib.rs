@@ -52,6 +52,7 @@ mod operation;
 mod task;
 
 mod counter;
+mod metric;
 pub mod names;
 
 mod listener;
