@@ -1,0 +1,170 @@
+//! A tool for NVTX 3: a library that a program loads because `NVTX_INJECTION64_PATH` names it, as Nsight Systems has one.
+//!
+//! It takes the calls for domains, schemas and counters, and appends a line for each to the file that `FAKE_NVTX_LOG` names:
+//!
+//! ```text
+//! domain 1 "KvikIO NIC"
+//! extension 2 compatible=0x104 types=1/1 ...
+//! schema 11 "NIC bandwidth" type=1 flags=0x8 size=16 ...
+//! field 11 "rx" type=20 offset=0 "Receive rate" flags=0x0
+//! counter 21 domain=1 schema=11 "eth0" "" scope=17 id=0 version=2 semantics=0x0 unit="MiB/s"*1/1 ...
+//! sample 21 1.5 0.25
+//! none 21 2
+//! ```
+//! `FAKE_NVTX_REFUSE=core` or `=extension` has it refuse what it is offered, as a tool that does not fit does.
+#![allow(
+    non_snake_case,
+    reason = "the two entry points have the names that NVTX gives them"
+)]
+
+mod abi;
+mod record;
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use abi::{Callbacks, Counter, ExportTable, Module, Schema};
+
+static DOMAINS: AtomicU64 = AtomicU64::new(1);
+static SCHEMAS: AtomicU64 = AtomicU64::new(11);
+static COUNTERS: AtomicU64 = AtomicU64::new(21);
+
+/// The program offers its calls.
+///
+/// # Safety
+///
+/// `export` is the function that NVTX 3 documents.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeInjectionNvtx2(export: Option<ExportTable>) -> c_int {
+    let Some(export) = export.filter(|_| !record::refuses("core")) else {
+        return 0;
+    };
+    // SAFETY: the caller answers for it.
+    let callbacks = unsafe { export(abi::CALLBACKS) }.cast::<Callbacks>();
+    // SAFETY: null, or the table that this number stands for.
+    let Some(callbacks) = (unsafe { callbacks.as_ref() }) else {
+        return 0;
+    };
+    assert!(callbacks.struct_size >= size_of::<Callbacks>());
+    let mut table = ptr::null_mut();
+    let mut size = 0;
+    // SAFETY: both places are ours.
+    let found =
+        unsafe { (callbacks.module_function_table)(abi::CORE2, &raw mut table, &raw mut size) };
+    if found == 0 {
+        return 0;
+    }
+    let ours = [
+        (abi::DOMAIN_CREATE_A, domain_create as *const c_void),
+        (abi::DOMAIN_DESTROY, domain_destroy as *const c_void),
+    ];
+    for (place, function) in ours {
+        assert!(place < size as usize, "a table of {size} calls");
+        // SAFETY: the table has that many entries.
+        let slot = unsafe { *table.add(place) };
+        // SAFETY: each points to where the program keeps the address of the call.
+        unsafe { *slot = function };
+    }
+    1
+}
+
+/// The program offers the calls of one extension.
+///
+/// # Safety
+///
+/// `module` is what NVTX 3 documents.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *mut c_void) -> c_int {
+    // SAFETY: the caller answers for it.
+    let module = unsafe { &*module.cast::<Module>() };
+    assert!(usize::from(module.struct_size) == size_of::<Module>() && module.nvtx == 3);
+    // SAFETY: NVTX has it that this extension brings the table, and no other one brings any.
+    let types = unsafe { record::types(module.info.cast()) };
+    record::line(&format!(
+        "extension {} compatible={:#x}{types}",
+        module.module, module.compatible
+    ));
+    if record::refuses("extension") {
+        return 0;
+    }
+    assert_eq!(module.segment_count, 1);
+    // SAFETY: there is one.
+    let segment = unsafe { &*module.segments };
+    let ours: &[(usize, *const c_void)] = match module.module {
+        abi::PAYLOAD => &[(abi::SCHEMA_REGISTER, schema_register as *const c_void)],
+        abi::COUNTERS => &[
+            (abi::COUNTER_REGISTER, counter_register as *const c_void),
+            (abi::COUNTER_SAMPLE, counter_sample as *const c_void),
+            (abi::COUNTER_SAMPLE_NO_VALUE, counter_none as *const c_void),
+        ],
+        _ => &[],
+    };
+    for (place, function) in ours {
+        assert!(*place < segment.slot_count);
+        // SAFETY: the segment has that many.
+        unsafe { *segment.slots.add(*place) = *function };
+    }
+    1
+}
+
+unsafe extern "C" fn domain_create(name: *const c_char) -> *mut c_void {
+    let domain = DOMAINS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: NVTX has it that the name is a C string.
+    let name = unsafe { text(name) };
+    record::line(&format!("domain {domain} {name:?}"));
+    ptr::without_provenance_mut(domain as usize)
+}
+
+unsafe extern "C" fn domain_destroy(domain: *mut c_void) {
+    record::line(&format!("end of domain {}", domain.addr()));
+}
+
+unsafe extern "C" fn schema_register(_: *mut c_void, schema: *const Schema) -> u64 {
+    // SAFETY: NVTX has it that the description is whole.
+    let schema = unsafe { &*schema };
+    let id = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: as the description.
+    unsafe { record::schema(id, schema) };
+    id
+}
+
+unsafe extern "C" fn counter_register(domain: *mut c_void, counter: *const Counter) -> u64 {
+    // SAFETY: NVTX has it that the description is whole.
+    let counter = unsafe { &*counter };
+    let id = COUNTERS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: as the description.
+    unsafe { record::counter(id, domain.addr(), counter) };
+    id
+}
+
+unsafe extern "C" fn counter_sample(
+    _: *mut c_void,
+    counter: u64,
+    values: *const c_void,
+    size: usize,
+) {
+    let values = values.cast::<f64>();
+    let values: Vec<String> = (0..size / size_of::<f64>())
+        // SAFETY: so many bytes are there; they need not be aligned.
+        .map(|index| unsafe { values.add(index).read_unaligned() }.to_string())
+        .collect();
+    record::line(&format!("sample {counter} {}", values.join(" ")));
+}
+
+unsafe extern "C" fn counter_none(_: *mut c_void, counter: u64, reason: u8) {
+    record::line(&format!("none {counter} {reason}"));
+}
+
+/// # Safety
+///
+/// Null, or a C string.
+unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller answers for it.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
