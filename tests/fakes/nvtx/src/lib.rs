@@ -59,12 +59,11 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(export: Option<ExportTable>) -
         (abi::DOMAIN_CREATE_A, domain_create as *const c_void),
         (abi::DOMAIN_DESTROY, domain_destroy as *const c_void),
     ];
+    // SAFETY: the table has that many entries.
+    let table = unsafe { std::slice::from_raw_parts(table, size as usize) };
     for (place, function) in ours {
-        assert!(place < size as usize, "a table of {size} calls");
-        // SAFETY: the table has that many entries.
-        let slot = unsafe { *table.add(place) };
-        // SAFETY: each points to where the program keeps the address of the call.
-        unsafe { *slot = function };
+        // SAFETY: each entry points to where the program keeps the address of the call.
+        unsafe { *table[place] = function };
     }
     1
 }
@@ -100,10 +99,10 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *mut c_void) -
         ],
         _ => &[],
     };
+    // SAFETY: the segment has that many, and the program looks at none of them before this returns.
+    let slots = unsafe { std::slice::from_raw_parts_mut(segment.slots, segment.slot_count) };
     for (place, function) in ours {
-        assert!(*place < segment.slot_count);
-        // SAFETY: the segment has that many.
-        unsafe { *segment.slots.add(*place) = *function };
+        slots[*place] = *function;
     }
     1
 }
@@ -144,10 +143,12 @@ unsafe extern "C" fn counter_sample(
     values: *const c_void,
     size: usize,
 ) {
-    let values = values.cast::<f64>();
-    let values: Vec<String> = (0..size / size_of::<f64>())
-        // SAFETY: so many bytes are there; they need not be aligned.
-        .map(|index| unsafe { values.add(index).read_unaligned() }.to_string())
+    let count = size / size_of::<f64>();
+    // SAFETY: so many bytes are there.
+    let values = unsafe { std::slice::from_raw_parts(values.cast::<[u8; 8]>(), count) };
+    let values: Vec<String> = values
+        .iter()
+        .map(|value| f64::from_ne_bytes(*value).to_string())
         .collect();
     record::line(&format!("sample {counter} {}", values.join(" ")));
 }

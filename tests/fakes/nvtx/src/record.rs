@@ -63,9 +63,9 @@ pub(crate) unsafe fn schema(id: u64, schema: &Schema) {
         schema.pack_align,
         schema.schema
     ));
-    for index in 0..schema.entry_count {
-        // SAFETY: the caller answers for their number.
-        let entry = unsafe { &*schema.entries.add(index) };
+    // SAFETY: the caller answers for their number.
+    let entries = unsafe { std::slice::from_raw_parts(schema.entries, schema.entry_count) };
+    for entry in entries {
         // SAFETY: the caller answers for it.
         let name = unsafe { text(entry.name) };
         // SAFETY: as above.
