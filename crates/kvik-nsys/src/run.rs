@@ -74,7 +74,7 @@ fn sample(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     ));
     if tool.is_none() {
         say(
-            "nothing is recorded: NVTX_INJECTION64_PATH names no tool, as it does when nsys starts the plugin",
+            "nothing is recorded: NVTX_INJECTION64_PATH names no tool; nsys sets it when it starts the plugin",
         );
     }
     while !wait(&ended, begun, due(begun.elapsed(), options.interval))? {

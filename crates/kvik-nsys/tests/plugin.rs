@@ -117,6 +117,8 @@ fn a_tool_that_cannot_be_told_anything_exits_with_1_and_says_why() {
     );
     refused(&tool(), "core", "refuses NVTX");
     refused(&tool(), "extension", "refuses payloads");
+    refused(&tool(), "counters", "refuses counters");
+    refused(&tool(), "calls", "has no nvtxPayloadSchemaRegister");
 }
 
 /// A folder like `/sys/class/net`, with one interface that is up and one of each kind that is left alone unless asked for.

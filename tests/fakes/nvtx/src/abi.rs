@@ -13,6 +13,19 @@ pub(crate) struct Callbacks {
 }
 
 pub(crate) const CALLBACKS: u32 = 1;
+/// Export table 3.
+#[repr(C)]
+pub(crate) struct VersionInfo {
+    pub(crate) struct_size: usize,
+    pub(crate) version: u32,
+    pub(crate) reserved: u32,
+    pub(crate) set_injection_version: unsafe extern "C" fn(u32),
+}
+
+pub(crate) const VERSION_INFO: u32 = 3;
+/// The modules of NVTX 3, with the size of the table of each.
+pub(crate) const MODULES: [(c_int, c_uint); 6] =
+    [(1, 16), (2, 9), (3, 15), (4, 7), (5, 16), (6, 7)];
 /// The module of the calls that name a domain, and two of them.
 pub(crate) const CORE2: c_int = 5;
 pub(crate) const DOMAIN_CREATE_A: usize = 12;

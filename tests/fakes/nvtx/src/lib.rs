@@ -11,7 +11,8 @@
 //! sample 21 1.5 0.25
 //! none 21 2
 //! ```
-//! `FAKE_NVTX_REFUSE=core` or `=extension` has it refuse what it is offered, as a tool that does not fit does.
+//! `FAKE_NVTX_REFUSE` has it refuse what it is offered, as a tool that does not fit does: `core` is everything, `extension` any
+//! extension, `counters` that one, and with `calls` it takes extensions and no call of them.
 #![allow(
     non_snake_case,
     reason = "the two entry points have the names that NVTX gives them"
@@ -24,7 +25,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use abi::{Callbacks, Counter, ExportTable, Module, Schema};
+use abi::{Callbacks, Counter, ExportTable, Module, Schema, VersionInfo};
 
 static DOMAINS: AtomicU64 = AtomicU64::new(1);
 static SCHEMAS: AtomicU64 = AtomicU64::new(11);
@@ -47,20 +48,28 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(export: Option<ExportTable>) -
         return 0;
     };
     assert!(callbacks.struct_size >= size_of::<Callbacks>());
-    let mut table = ptr::null_mut();
-    let mut size = 0;
-    // SAFETY: both places are ours.
-    let found =
-        unsafe { (callbacks.module_function_table)(abi::CORE2, &raw mut table, &raw mut size) };
-    if found == 0 {
+    // SAFETY: the caller answers for it.
+    let version = unsafe { export(abi::VERSION_INFO) }.cast::<VersionInfo>();
+    // SAFETY: null, or the table that this number stands for.
+    let Some(version) = (unsafe { version.as_ref() }) else {
         return 0;
+    };
+    assert!(version.struct_size >= size_of::<VersionInfo>() && version.version == 3);
+    // SAFETY: any number will do.
+    unsafe { (version.set_injection_version)(3) };
+    // As a tool does that takes all calls there are.
+    for (module, size) in abi::MODULES {
+        // SAFETY: the table is one of the program's.
+        let table = unsafe { table(callbacks, module) };
+        assert_eq!(table.len(), size as usize, "the table of module {module}");
+        assert!(table[1..].iter().all(|slot| !slot.is_null()));
     }
     let ours = [
         (abi::DOMAIN_CREATE_A, domain_create as *const c_void),
         (abi::DOMAIN_DESTROY, domain_destroy as *const c_void),
     ];
-    // SAFETY: the table has that many entries.
-    let table = unsafe { std::slice::from_raw_parts(table, size as usize) };
+    // SAFETY: as above.
+    let table = unsafe { table(callbacks, abi::CORE2) };
     for (place, function) in ours {
         // SAFETY: each entry points to where the program keeps the address of the call.
         unsafe { *table[place] = function };
@@ -84,8 +93,12 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *mut c_void) -
         "extension {} compatible={:#x}{types}",
         module.module, module.compatible
     ));
-    if record::refuses("extension") {
+    let counters = module.module == abi::COUNTERS;
+    if record::refuses("extension") || record::refuses("counters") && counters {
         return 0;
+    }
+    if record::refuses("calls") {
+        return 1;
     }
     assert_eq!(module.segment_count, 1);
     // SAFETY: there is one.
@@ -105,6 +118,21 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *mut c_void) -
         slots[*place] = *function;
     }
     1
+}
+
+/// Where the program keeps the addresses of the calls of a module.
+///
+/// # Safety
+///
+/// `callbacks` is the table that NVTX 3 documents.
+unsafe fn table(callbacks: &Callbacks, module: c_int) -> &'static [*mut *const c_void] {
+    let mut table = ptr::null_mut();
+    let mut size = 0;
+    // SAFETY: both places are ours.
+    let found = unsafe { (callbacks.module_function_table)(module, &raw mut table, &raw mut size) };
+    assert_eq!(found, 1, "module {module}");
+    // SAFETY: the caller answers for it; tables stay as long as the program.
+    unsafe { std::slice::from_raw_parts(table, size as usize) }
 }
 
 unsafe extern "C" fn domain_create(name: *const c_char) -> *mut c_void {
