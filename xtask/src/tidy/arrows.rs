@@ -4,7 +4,7 @@ use super::Problem;
 use crate::workspace::Graph;
 
 /// Who may know whom, from the ground up. The picture of it is in ARCHITECTURE.md.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("kvik-config", &[]),
     ("kvik-stats", &[]),
     ("kvik-sys", &[]),
@@ -12,6 +12,9 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("kvik-fake-common", &[]),
     ("kvik-fake-cuda", &["kvik-fake-common"]),
     ("kvik-fake-cufile", &["kvik-fake-common"]),
+    ("kvik-fake-nvtx", &[]),
+    // A program beside the others. The fake is for its tests alone.
+    ("kvik-nsys", &["kvik-fake-nvtx"]),
     // The fake is for its tests alone, as for those of the command.
     (
         "kvik-core",
