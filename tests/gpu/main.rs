@@ -21,3 +21,4 @@ mod order;
 mod queued;
 mod ranges;
 mod several;
+mod summed;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvik_core::corridor::PerProcess;
+use kvik_stats::names;
 use tokio::sync::oneshot;
 use url::{Position, Url};
 
@@ -91,7 +92,7 @@ impl Crowd {
             if let Err(Ok(mut admission)) = call.send(Ok(inside.take(self))) {
                 // Nobody waits for it any more.
                 admission.crowd = None;
-                inside.under_way -= 1;
+                inside.leave();
             }
         }
     }
@@ -104,11 +105,18 @@ impl Crowd {
 impl Inside {
     fn take(&mut self, crowd: &Arc<Crowd>) -> Admission {
         self.under_way += 1;
+        names::HTTP_CONNECTIONS_IN_USE.add(1);
         Admission {
             crowd: Some(Arc::clone(crowd)),
             began: self.pace.begin(),
             heard: self.heard,
         }
+    }
+
+    /// One who was let in is gone.
+    fn leave(&mut self) {
+        self.under_way -= 1;
+        names::HTTP_CONNECTIONS_IN_USE.subtract(1);
     }
 
     /// One who was let in when the host had been heard of so often has met this. If it was not heard of since then, all who
@@ -165,7 +173,7 @@ impl Drop for Admission {
     fn drop(&mut self) {
         if let Some(crowd) = self.crowd.take() {
             let mut inside = crowd.inside();
-            inside.under_way -= 1;
+            inside.leave();
             crowd.admit(inside);
         }
     }

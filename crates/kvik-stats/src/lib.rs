@@ -52,6 +52,7 @@ mod operation;
 mod task;
 
 mod counter;
+mod gauge;
 mod metric;
 pub mod names;
 
@@ -83,6 +84,7 @@ mod units;
 pub use bytes::NotSummary;
 pub use counter::Counter;
 pub use distribution::Distribution;
+pub use gauge::Gauge;
 pub use kvikio_bytes::{KVIKIO_BYTES, NotKvikio};
 pub use listener::{InListener, Listener, Listening, Wanted, in_listener, listen, try_listen};
 pub use monitor::SummaryMonitor;

@@ -1,6 +1,7 @@
 //! Every metric once: its name, unit, stability and meaning. Views take names from here and nowhere else.
 
 use crate::counter::Counter;
+use crate::gauge::Gauge;
 pub use crate::metric::{Metric, Stability, Unit};
 
 const fn row(
@@ -446,6 +447,24 @@ pub static HTTP_WITHOUT_VALIDATOR: Counter = Counter::new(row(
     "Objects whose server says nothing by which a change between two ranges would show.",
 ));
 
+/// Page-locked memory between files and devices that transfers have in use.
+pub static PINNED_IN_USE: Gauge = Gauge::new(row(
+    "pinned_memory_in_use_bytes",
+    Bytes,
+    Unstable,
+    "Page-locked memory that transfers to and from devices have in use.",
+));
+/// Requests under way, each of which has a connection to itself.
+pub static HTTP_CONNECTIONS_IN_USE: Gauge = Gauge::new(row(
+    "http_connections_in_use",
+    Events,
+    Unstable,
+    "Requests under way, each of which has a connection to itself or waits for one.",
+));
+
+/// Every gauge.
+pub static GAUGES: &[&Gauge] = &[&PINNED_IN_USE, &HTTP_CONNECTIONS_IN_USE];
+
 /// The metrics of a [`Summary`](crate::Summary), in the order in which views list them (KvikIO's order).
 pub const SUMMARY: &[Metric] = &[
     START,
@@ -531,14 +550,15 @@ pub static COUNTERS: &[&Counter] = &[
 mod tests {
     use std::collections::HashSet;
 
-    use super::{COUNTERS, SUMMARY};
+    use super::{COUNTERS, GAUGES, SUMMARY};
 
     #[test]
     fn every_name_is_used_once_and_is_a_plain_json_key() {
         let mut seen = HashSet::new();
         let rows = SUMMARY
             .iter()
-            .chain(COUNTERS.iter().map(|counter| counter.metric()));
+            .chain(COUNTERS.iter().map(|counter| counter.metric()))
+            .chain(GAUGES.iter().map(|gauge| gauge.metric()));
         for metric in rows {
             assert!(seen.insert(metric.name), "{} stands twice", metric.name);
             assert!(

@@ -12,7 +12,7 @@ use crate::summary::Summary;
 
 impl Summary {
     /// All of the summary as Prometheus reads it, with the content type `text/plain; version=0.0.4`: totals, the share of each
-    /// backend, every counter, and distributions where the monitor keeps them.
+    /// backend, every counter, what the process has in use when this is called, and distributions where the monitor keeps them.
     pub fn to_prometheus(&self) -> String {
         let mut text = Exposition(String::new());
         text.gauge(
@@ -51,6 +51,14 @@ impl Summary {
         }
         self.backends(&mut text);
         self.counts(&mut text);
+        for gauge in names::GAUGES {
+            let metric = gauge.metric();
+            text.gauge(
+                &format!("kvik_{}", metric.name),
+                metric.sentence,
+                gauge.get(),
+            );
+        }
         self.distributed(&mut text);
         text.0
     }

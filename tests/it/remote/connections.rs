@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kvik::stats::names::{
-    BYTES_BY_HTTP, BYTES_BY_S3, HTTP_CLOSED_CONNECTIONS, HTTP_CONNECTIONS, HTTP_DNS,
-    HTTP_DNS_LOOKUPS, HTTP_RETRIES, HTTP_TCP, HTTP_TLS,
+    BYTES_BY_HTTP, BYTES_BY_S3, HTTP_CLOSED_CONNECTIONS, HTTP_CONNECTIONS, HTTP_CONNECTIONS_IN_USE,
+    HTTP_DNS, HTTP_DNS_LOOKUPS, HTTP_RETRIES, HTTP_TCP, HTTP_TLS,
 };
 use kvik::{Anonymous, ByteSize, ErrorKind, ReadAtExt, ReadOptions};
 use kvik_tests::hostile::{Reply, Script, Server, Step};
@@ -175,6 +175,27 @@ fn a_name_whose_addresses_take_no_connection_is_asked_for_anew() {
         assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
         assert_eq!(HTTP_DNS_LOOKUPS.get(), tries);
     }
+}
+
+#[test]
+fn connections_in_use_are_those_of_requests_under_way() {
+    let object = pattern(1, 0, LEN);
+    let all_there = std::sync::Barrier::new(4);
+    let server = Server::start(move |asked| {
+        if all_there.wait().is_leader() {
+            assert_eq!(HTTP_CONNECTIONS_IN_USE.get(), 4);
+        }
+        all_there.wait();
+        Reply::of(&object, asked).script()
+    });
+    let handle = quick().len(LEN as u64).open(&server.url("a")).unwrap();
+    let mut bytes = vec![0; LEN];
+    let four = ReadOptions::new()
+        .num_threads(4)
+        .task_size(ByteSize::new(LEN as u64 / 4));
+    handle.read_at_with(&mut bytes, 0, &four).unwrap();
+    assert_same(&bytes, &pattern(1, 0, LEN));
+    assert_eq!(HTTP_CONNECTIONS_IN_USE.get(), 0);
 }
 
 #[test]

@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use kvik_stats::names;
+
 use super::context::Context;
 use super::driver::{driver, started};
 use super::pinned::Pinned;
@@ -385,6 +387,7 @@ impl State {
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         let after = may_lend(wanted)?;
         self.lent_bytes = after;
+        names::PINNED_IN_USE.add(wanted);
         match self.lent_in.iter_mut().find(|held| held.0 == context) {
             Some(held) => held.1 += 1,
             None => self.lent_in.push((context, 1)),
@@ -416,6 +419,7 @@ impl State {
         let found = self.kept.iter().rposition(|(block, _)| fits(block));
         let wanted = footprint(found.map_or(len.max(1), |at| self.kept[at].0.len()));
         self.in_streams = may_lend(wanted)?;
+        names::PINNED_IN_USE.add(wanted);
         Some(match found {
             Some(at) => {
                 self.kept_bytes -= wanted;
@@ -427,6 +431,7 @@ impl State {
 
     /// Counts a block of `len` bytes as not lent any more.
     fn came_back(&mut self, context: Context, len: u64, lent: Lent) {
+        names::PINNED_IN_USE.subtract(len);
         if lent == Lent::ToStream {
             self.in_streams -= len;
             return;

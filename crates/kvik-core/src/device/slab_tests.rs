@@ -59,6 +59,7 @@ fn no_more_is_lent_than_the_limit_says_and_the_first_one_in_any_case() {
         "room for it"
     );
     assert_eq!(pinned_memory(), memory(3 << 20, 1 << 20));
+    assert_eq!(names::PINNED_IN_USE.get(), 3 << 20);
     assert!(try_take_slab(2 * MIB, 4 << 20).unwrap().is_none());
     drop(first);
     let two = try_take_slab(2 * MIB, 2 << 20).unwrap().unwrap();
@@ -79,7 +80,7 @@ fn no_more_is_lent_than_the_limit_says_and_the_first_one_in_any_case() {
     drop(one);
     let error = take_slab(usize::MAX, u64::MAX).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-    assert_eq!(pinned_memory().lent, 0);
+    assert_eq!((pinned_memory().lent, names::PINNED_IN_USE.get()), (0, 0));
 }
 
 /// A device may hold up what it has been lent for as long as the program likes.
@@ -251,6 +252,7 @@ fn slabs_for_streams_are_counted_apart_and_leave_half_to_others() {
     assert_eq!((last.len(), take(16, 8 << 20).len()), (1, 0));
     let beyond = Slab::take_beyond(context, MIB).unwrap();
     assert_eq!(pinned_memory(), memory(9 << 20, 0));
+    assert_eq!(names::PINNED_IN_USE.get(), 9 << 20);
     // To threads, that is nothing lent.
     let slab = try_take_slab(MIB, 1 << 20).unwrap().unwrap();
     assert!(try_take_slab(MIB, 1 << 20).unwrap().is_none());

@@ -1,12 +1,26 @@
 //! What is read of a file, and that it is one version of it. Elsewhere the bytes of a file that was written to meanwhile come
 //! half from the old one.
 
+use kvik::stats::{Backend, SummaryMonitor};
 use kvik::{ByteSize, ErrorKind, Kind, ReadAtExt, ReadOptions};
 use kvik_tests::hdfs::{Cluster, Node, Query, Setup};
 use kvik_tests::pattern::{assert_same, pattern};
 
 use super::{LEN, cluster, offsets, one_by_one, opened, quick, reads};
 use crate::child;
+
+/// Once it was told as a read by HTTP.
+#[test]
+fn a_read_is_counted_as_one_of_hdfs() {
+    let cluster = cluster(Setup::default());
+    let file = opened(&cluster);
+    let monitor = SummaryMonitor::start();
+    reads(&file, 100, 90_000);
+    let summary = monitor.get();
+    let share = summary.backend(Backend::RemoteHdfs);
+    assert_eq!((share.operations, share.bytes), (1, 90_000));
+    assert_eq!(summary.backend(Backend::RemoteHttp).operations, 0);
+}
 
 #[test]
 fn a_file_is_read_whole_and_in_ranges() {
