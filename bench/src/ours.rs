@@ -204,7 +204,7 @@ impl OnStream {
     }
 }
 
-fn whole(count: usize, len: usize) -> Outcome<()> {
+pub(crate) fn whole(count: usize, len: usize) -> Outcome<()> {
     if count == len {
         Ok(())
     } else {
