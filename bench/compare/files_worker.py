@@ -7,6 +7,8 @@ import kvikio.defaults
 
 LIST = 10_000
 LOOKERS = 8
+# What reads into the memory that the worker keeps.
+INTO_TARGET = ("read", "map", "map-once")
 
 
 class DeviceMemory:
@@ -73,6 +75,7 @@ class Job:
     defaults = {}
     current = {}
     files = {}
+    maps = {}
     kept = None
     offsets = []
     views = []
@@ -80,6 +83,8 @@ class Job:
     def __init__(self, question):
         self.__dict__.update(question)
         self.set()
+        if self.kind.startswith("map"):
+            return
         mode = "r+" if self.kind in ("write", "device-write") else "r"
         # A file that was opened for buffered turns has no descriptor for direct ones.
         key = (self.path, mode, self.direct)
@@ -100,6 +105,24 @@ class Job:
     def device_view(self, amount):
         return Job.on_device.array[:amount]
 
+    def map(self):
+        """The map that stays, or one for this turn."""
+        if self.kind == "map-once":
+            return kvikio.Mmap(self.path)
+        if self.path not in Job.maps:
+            Job.maps[self.path] = kvikio.Mmap(self.path)
+        return Job.maps[self.path]
+
+    def read_map(self):
+        """By its pool if threads are named, else by the calling thread."""
+        map = self.map()
+        if self.threads is None:
+            whole(map.read(self.target(), self.amount, 0), self.amount)
+        else:
+            whole(map.pread(self.target(), self.amount, 0).get(), self.amount)
+        if self.kind == "map-once":
+            map.close()
+
     def target(self):
         return Job.memory.at(self.page_offset, self.amount)
 
@@ -110,7 +133,7 @@ class Job:
 
     def prepare(self):
         Job.kept = None
-        if self.kind == "read":
+        if self.kind in INTO_TARGET:
             at = self.spoiled()
             self.target()[: at.size * PAGE].view(np.uint64)[at] = ~words(self.seed, at)
         elif self.kind in ("small", "list"):
@@ -133,6 +156,9 @@ class Job:
 
     def move(self):
         """What is timed: the count of operations."""
+        if self.kind.startswith("map"):
+            self.read_map()
+            return 1
         file, size = self.file, self.size
         if self.kind == "read":
             whole(file.pread(self.target(), self.amount, 0).get(), self.amount)
@@ -183,9 +209,9 @@ class Job:
 
     def check(self):
         wrong = None
-        if self.kind in ("read", "fresh"):
+        if self.kind in (*INTO_TARGET, "fresh"):
             # New memory is zero, and a target was spoiled at these words.
-            array = self.target() if self.kind == "read" else Job.kept
+            array = Job.kept if self.kind == "fresh" else self.target()
             at = self.spoiled()
             differs = array[: at.size * PAGE].view(np.uint64)[at] != words(self.seed, at)
             wrong = int(at[differs.argmax()]) * 8 if differs.any() else None
@@ -223,7 +249,7 @@ class Job:
         elif self.kind == "device-write":
             Job.on_device.write_pattern(self.salt, self.amount)
             self.move()
-        if self.kind == "read":
+        if self.kind in INTO_TARGET:
             self.target().fill(0)
             self.move()
             wrong = first_difference(self.target(), self.seed)

@@ -12,13 +12,14 @@ use crate::loops::{CHUNK, FreshLoop, ReadLoop, direct};
 use crate::machine::{file_system, is_in_memory};
 use crate::memory::Pages;
 use crate::options::Options;
+use crate::our_map::OurMap;
 use crate::ours::{self, Ours, Wish};
 use crate::race::Scene;
 use crate::remote::{RemoteKind, Site};
 use crate::report::Wanted;
 use crate::rivals::{Against, Job, Opponents};
 use crate::scenes::{
-    Cache, FreshScene, Joined, ListScene, ReadScene, SmallScene, WriteScene, WriteWay,
+    Cache, FreshScene, Joined, ListScene, ReadScene, Reads, SmallScene, WriteScene, WriteWay,
 };
 use crate::trouble::{Outcome, Trouble};
 
@@ -50,6 +51,14 @@ pub(crate) enum Kind {
         /// Engines that kvik is held to beside its own choice.
         engines: Vec<EngineKind>,
     },
+    /// One large read out of a map, hot, to `page_offset` bytes past a page boundary.
+    Map {
+        page_offset: usize,
+        /// Of everybody.
+        threads: usize,
+        /// Whether the file is mapped for this one read, or stays mapped.
+        once: bool,
+    },
     /// One large read into memory that is allocated for it.
     Fresh,
     /// One large write.
@@ -72,7 +81,7 @@ impl Kind {
     pub(crate) fn is_hot(&self) -> bool {
         match self {
             Self::Read { cache, .. } => *cache == Cache::Hot,
-            Self::Fresh | Self::Small { .. } => true,
+            Self::Map { .. } | Self::Fresh | Self::Small { .. } => true,
             Self::List { past_the_cache, .. } => !past_the_cache,
             Self::Write { .. } => false,
             Self::Device(kind) => kind.is_hot(),
@@ -86,7 +95,7 @@ impl Kind {
             Self::Small { .. } | Self::List { .. } => true,
             Self::Device(kind) => kind.counts_operations(),
             Self::Remote(kind) => kind.counts_operations(),
-            Self::Read { .. } | Self::Fresh | Self::Write { .. } => false,
+            Self::Read { .. } | Self::Map { .. } | Self::Fresh | Self::Write { .. } => false,
         }
     }
 }
@@ -124,6 +133,12 @@ impl<'a> Stage<'a> {
             Kind::Read { page_offset, .. } => {
                 let page_offset = *page_offset;
                 (Job::Read { page_offset }, data.path.clone())
+            }
+            Kind::Map {
+                page_offset, once, ..
+            } => {
+                let (page_offset, once) = (*page_offset, *once);
+                (Job::Map { page_offset, once }, data.path.clone())
             }
             Kind::Fresh => (Job::Fresh, data.path.clone()),
             Kind::Write { way, .. } => {
@@ -177,8 +192,23 @@ impl<'a> Stage<'a> {
                     }
                 };
                 let ours = each_engine(wish, engines, |wish| Ours::open(&data.path, wish))?;
+                let ours = ours
+                    .into_iter()
+                    .map(|(who, ours)| (who, Box::new(ours) as _));
                 let target = self.pages.view_mut(*page_offset, len);
+                let ours = ours.collect();
                 Box::new(ReadScene::new(name, data, target, *cache, ours, loops)?)
+            }
+            Kind::Map {
+                page_offset,
+                threads,
+                once,
+            } => {
+                let loops = ReadLoop::mapped(*threads, *once, data.seed.is_some());
+                let ours: Box<dyn Reads> = Box::new(OurMap::new(&data.path, *threads, *once)?);
+                let ours = vec![(Contender::ours(), ours)];
+                let target = self.pages.view_mut(*page_offset, len);
+                Box::new(ReadScene::new(name, data, target, Cache::Hot, ours, loops)?)
             }
             Kind::Fresh => {
                 let ours = Ours::open(&data.path, &wish)?;

@@ -5,7 +5,7 @@
 //! compared. Bytes are compared, too: a wrong one is an error, never a slow case.
 //!
 //! ```text
-//! default_suite, file_suite, gpu_suite, compare_suite, remote_suite -> session -> race -> scenes -> kvik, a loop, or a rival
+//! default_suite, file_suite, map_suite, gpu_suite, compare_suite, remote_suite -> session -> race -> scenes -> kvik, a loop, or a rival
 //!                                                           \-> figures -> report -> table, JSON
 //! ```
 //!
@@ -47,8 +47,10 @@ mod folder;
 mod gpu;
 mod loops;
 mod machine;
+mod maps;
 mod memory;
 mod options;
+mod our_map;
 mod ours;
 mod pattern;
 mod race;
@@ -67,6 +69,7 @@ mod worth;
 pub use compare::compare_suite;
 pub use gpu::gpu_suite;
 pub use machine::Machine;
+pub use maps::{compare_maps_suite, map_suite};
 pub use options::{Options, Progress};
 pub use remote::{
     Reading, ReadingFigure, ReadingOptions, remote_reading, remote_suite, with_served_file,

@@ -1,5 +1,5 @@
-//! `cargo xtask bench file --against-kvikio` and `cargo xtask bench remote --against-kvikio --against-obstore`: installs the
-//! others, and lets them run in turn with kvik.
+//! `cargo xtask bench file --against-kvikio`, `cargo xtask bench mmap --against-kvikio` and `cargo xtask bench remote
+//! --against-kvikio --against-obstore`: installs the others, and lets them run in turn with kvik.
 //!
 //! Nothing of the vendor's is in the repository. The wheels go into a virtual environment under the target folder, from
 //! whichever package index this machine's pip uses; a second run finds them there.
@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Done {
                 command.args(["--fio", FIO]);
             }
         }
+        Suite::Maps => {}
         Suite::Remote { obstore, .. } => {
             if obstore {
                 command.arg("--obstore").arg(&python);
@@ -81,6 +82,7 @@ pub(crate) fn run(arguments: &[String]) -> Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Suite {
     File,
+    Maps,
     Remote { kvikio: bool, obstore: bool },
 }
 
@@ -89,12 +91,16 @@ impl Suite {
     fn example(self) -> &'static str {
         match self {
             Self::File => "compare",
+            Self::Maps => "maps",
             Self::Remote { .. } => "remote",
         }
     }
 
     fn has_kvikio(self) -> bool {
-        matches!(self, Self::File | Self::Remote { kvikio: true, .. })
+        match self {
+            Self::File | Self::Maps => true,
+            Self::Remote { kvikio, .. } => kvikio,
+        }
     }
 }
 
@@ -105,11 +111,12 @@ fn suite(arguments: &[String]) -> Done<(Suite, Vec<&String>)> {
     let (kvikio, obstore) = (has(KVIKIO), has(OBSTORE));
     match rest.split_first() {
         Some((suite, rest)) if *suite == "file" && !obstore => Ok((Suite::File, rest.to_vec())),
+        Some((suite, rest)) if *suite == "mmap" && !obstore => Ok((Suite::Maps, rest.to_vec())),
         Some((suite, rest)) if *suite == "remote" => {
             Ok((Suite::Remote { kvikio, obstore }, rest.to_vec()))
         }
         _ => Err(format!(
-            "write `cargo xtask bench file {KVIKIO}` or `cargo xtask bench remote {KVIKIO} {OBSTORE}`"
+            "write `cargo xtask bench file {KVIKIO}`, `cargo xtask bench mmap {KVIKIO}` or `cargo xtask bench remote {KVIKIO} {OBSTORE}`"
         )),
     }
 }
@@ -216,9 +223,15 @@ mod tests {
             assert_eq!((suite, suite.example()), (Suite::File, "compare"));
             assert_eq!(rest, ["--case", "cold"], "{text}");
         }
+        let arguments = words("mmap --against-kvikio --case kept");
+        let (maps, rest) = suite(&arguments).expect("well formed");
+        assert_eq!((maps, maps.example()), (Suite::Maps, "maps"));
+        assert!(maps.has_kvikio());
+        assert_eq!(rest, ["--case", "kept"]);
         for text in [
             "--against-kvikio",
             "file --against-obstore",
+            "mmap --against-kvikio --against-obstore",
             "gpu --against-kvikio",
         ] {
             assert!(suite(&words(text)).is_err(), "{text}");

@@ -65,7 +65,7 @@ pub(crate) enum Command {
         check: bool,
     },
     /// Run `kvik bench` from a release build, with what is given; `bench file --against-kvikio` installs KvikIO and fio
-    /// and measures them in turn, `bench remote --against-kvikio --against-obstore` KvikIO, obstore and nginx
+    /// and measures them in turn, `bench mmap --against-kvikio` KvikIO's maps, `bench remote --against-kvikio --against-obstore` KvikIO, obstore and nginx
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,

@@ -22,6 +22,8 @@ pub(crate) enum ReadLoop {
     /// Windows of 16 MiB mapped with `MAP_POPULATE`, copied by streaming stores, unmapped. Only for a file that is ours: a
     /// mapped file that somebody else shortens ends the process.
     Mapped { threads: usize },
+    /// All of the file mapped once and for all, and copied by streaming stores from there. Only for a file that is ours.
+    Kept { threads: usize },
     /// `pread` of `chunk` bytes at a time past the page cache, into a target that begins at a page.
     Direct { chunk: usize, threads: usize },
 }
@@ -32,6 +34,8 @@ pub(crate) struct ReadTools {
     scratches: Vec<Pages>,
     /// The file, opened past the page cache.
     direct: Option<File>,
+    /// All of the file, mapped by the first turn.
+    map: Option<FileWindow>,
 }
 
 impl ReadLoop {
@@ -45,6 +49,19 @@ impl ReadLoop {
                 if ours {
                     loops.push(Self::Mapped { threads });
                 }
+            }
+        }
+        loops
+    }
+
+    /// The loops for reads out of maps: out of one that stays, unless it is mapped for the read `once`. A file that is not `ours`
+    /// is not mapped here; for that there are the other hot ones.
+    pub(crate) fn mapped(threads: usize, once: bool, ours: bool) -> Vec<Self> {
+        let mut loops = Self::hot(CHUNK, &[threads], ours);
+        if ours && streaming::available() {
+            loops.retain(|each| matches!(each, Self::Mapped { .. }));
+            if !once {
+                loops.push(Self::Kept { threads });
             }
         }
         loops
@@ -84,6 +101,9 @@ impl ReadLoop {
                     by_threads(*threads)
                 )
             }
+            Self::Kept { threads } => {
+                format!("map that stays + streaming, {}", by_threads(*threads))
+            }
             Self::Direct { chunk, threads } => format!(
                 "pread {}, O_DIRECT, {}",
                 size_name(*chunk as u64),
@@ -97,6 +117,7 @@ impl ReadLoop {
             Self::Pread { threads, .. }
             | Self::Scratch { threads }
             | Self::Mapped { threads }
+            | Self::Kept { threads }
             | Self::Direct { threads, .. } => *threads,
         }
     }
@@ -113,14 +134,15 @@ impl ReadLoop {
                 .map(|_| Pages::new(SCRATCH))
                 .collect::<io::Result<_>>()?,
             direct: direct.transpose()?,
+            map: None,
         })
     }
 
     /// Fills `target` with the first bytes of `file`.
     ///
     /// # Safety
-    /// For [`ReadLoop::Mapped`] the file must be at least as long as `target`, and nobody may write to it or shorten it
-    /// meanwhile.
+    /// For [`ReadLoop::Mapped`] and [`ReadLoop::Kept`] the file must be at least as long as `target`, and nobody may write to it
+    /// or shorten it meanwhile, nor, for the latter, while the tools live.
     pub(crate) unsafe fn run(
         &self,
         file: &File,
@@ -157,6 +179,21 @@ impl ReadLoop {
                 }
                 Ok(())
             }),
+            Self::Kept { .. } => {
+                let map = match &mut tools.map {
+                    Some(map) => map,
+                    none => {
+                        let len = file.metadata()?.len() as usize;
+                        // SAFETY: our caller answers for the file as long as the tools live.
+                        none.insert(unsafe { FileWindow::populate(file, 0, len) }?)
+                    }
+                };
+                let source = map.bytes();
+                each_on_a_thread(parts.collect(), |(target, offset)| {
+                    streaming::copy(target, &source[offset as usize..][..target.len()]);
+                    Ok(())
+                })
+            }
             Self::Direct { chunk, .. } => {
                 let direct = tools.direct.as_ref().unwrap_or(file);
                 each_on_a_thread(parts.collect(), |(target, offset)| {
@@ -210,6 +247,7 @@ mod tests {
         file.write_all_at(&content, 0).expect("written");
         let mut pages = Pages::new(len + 4096).expect("memory");
         let mut loops = ReadLoop::hot(CHUNK, &[1, 2, 5], true);
+        loops.extend(ReadLoop::mapped(2, false, true));
         loops.push(ReadLoop::Pread {
             chunk: 128 << 10,
             threads: 3,
@@ -254,12 +292,17 @@ mod tests {
 
     #[test]
     fn a_file_of_somebody_else_is_never_mapped() {
-        let loops = ReadLoop::hot(CHUNK, &[1, 2], false);
-        assert!(
-            !loops
-                .iter()
-                .any(|each| matches!(each, ReadLoop::Mapped { .. }))
-        );
+        for loops in [
+            ReadLoop::hot(CHUNK, &[1, 2], false),
+            ReadLoop::mapped(2, false, false),
+        ] {
+            assert!(!loops.is_empty());
+            assert!(
+                !loops
+                    .iter()
+                    .any(|each| matches!(each, ReadLoop::Mapped { .. } | ReadLoop::Kept { .. }))
+            );
+        }
         assert_eq!(ReadLoop::cold(CHUNK, &[1, 2], false).len(), 2);
         assert_eq!(ReadLoop::cold(CHUNK, &[1, 2], true).len(), 4);
     }

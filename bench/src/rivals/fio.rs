@@ -143,7 +143,11 @@ pub(crate) struct Fio {
 impl Fio {
     pub(super) fn new(program: &Path, way: FioWay, job: &Job, path: &Path) -> Self {
         let job = match job {
-            Job::Read { .. } | Job::Fresh | Job::DeviceRead | Job::DeviceStream => FioJob::Read,
+            Job::Read { .. }
+            | Job::Map { .. }
+            | Job::Fresh
+            | Job::DeviceRead
+            | Job::DeviceStream => FioJob::Read,
             Job::Write { sync } => FioJob::Write { sync: *sync },
             Job::DeviceWrite => FioJob::Write { sync: false },
             Job::Small { len, .. }

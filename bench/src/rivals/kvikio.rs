@@ -47,6 +47,14 @@ impl KvikioWay {
         };
         format!("KvikIO{direct}{}{defaults}", threads.unwrap_or_default())
     }
+
+    /// By which method it reads a map: the calling thread alone, or its pool.
+    fn name_by_map(&self) -> String {
+        match self.threads {
+            None => "KvikIO, Mmap.read".into(),
+            Some(threads) => format!("KvikIO, Mmap.pread, {}", by_threads(threads)),
+        }
+    }
 }
 
 /// What a case does, for those who do it in another process.
@@ -54,7 +62,9 @@ impl KvikioWay {
 pub(crate) enum Job {
     /// One read from the start of the file into touched memory, so many bytes past a page boundary.
     Read { page_offset: usize },
-    /// The same into memory that is allocated for it.
+    /// The same out of a map that stays, or that is made for the read.
+    Map { page_offset: usize, once: bool },
+    /// One read into memory that is allocated for it.
     Fresh,
     /// Reads of `size` bytes at random places of the first `len`, one after the other.
     Small { size: usize, len: u64 },
@@ -107,6 +117,8 @@ impl<'a> Kvikio<'a> {
         let none = (0, 0, 0);
         let (kind, (size, list, len)) = match self.job {
             Job::Read { .. } => ("read", none),
+            Job::Map { once: false, .. } => ("map", none),
+            Job::Map { once: true, .. } => ("map-once", none),
             Job::Fresh => ("fresh", none),
             Job::Small { size, len } => ("small", (size, 1, len)),
             Job::List { size, len } => ("list", (size, LIST as usize, len)),
@@ -118,7 +130,7 @@ impl<'a> Kvikio<'a> {
             Job::DeviceSmall { size, list, len } => ("device-small", (size, list, len)),
         };
         let page_offset = match self.job {
-            Job::Read { page_offset } => page_offset,
+            Job::Read { page_offset } | Job::Map { page_offset, .. } => page_offset,
             _ => 0,
         };
         let sync = matches!(self.job, Job::Write { sync: true });
@@ -142,7 +154,11 @@ impl<'a> Kvikio<'a> {
 
 impl Rival for Kvikio<'_> {
     fn contender(&self) -> Contender {
-        Contender::new(Role::Kvikio, self.way.name())
+        let name = match self.job {
+            Job::Map { .. } => self.way.name_by_map(),
+            _ => self.way.name(),
+        };
+        Contender::new(Role::Kvikio, name)
     }
 
     fn prepare(&mut self, amount: u64, salt: u64) -> Outcome<()> {
@@ -194,5 +210,11 @@ mod tests {
         );
         assert_eq!(KvikioWay::new(1, true).name(), "KvikIO, direct, 1 thread");
         assert_eq!(KvikioWay::default().name(), "KvikIO, its defaults");
+        let by_map = KvikioWay {
+            threads: Some(2),
+            direct: None,
+        };
+        assert_eq!(by_map.name_by_map(), "KvikIO, Mmap.pread, 2 threads");
+        assert_eq!(KvikioWay::default().name_by_map(), "KvikIO, Mmap.read");
     }
 }

@@ -10,7 +10,7 @@ mod write;
 pub(crate) use fresh::FreshScene;
 pub(crate) use joined::{Joined, Rival};
 pub(crate) use list::{LIST, ListScene};
-pub(crate) use read::{Cache, ReadScene};
+pub(crate) use read::{Cache, ReadScene, Reads};
 pub(crate) use small::{SmallScene, place};
 pub(crate) use write::{WriteScene, WriteWay, difference};
 

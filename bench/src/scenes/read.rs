@@ -16,6 +16,18 @@ pub(crate) enum Cache {
     Cold,
 }
 
+/// Who reads a file with one call.
+pub(crate) trait Reads {
+    /// Fills `target` with the first bytes of the file.
+    fn read_begin(&self, target: &mut [u8]) -> Outcome<()>;
+}
+
+impl Reads for Ours {
+    fn read_begin(&self, target: &mut [u8]) -> Outcome<()> {
+        self.read(target, 0)
+    }
+}
+
 pub(crate) struct ReadScene<'a> {
     name: String,
     data: &'a Data,
@@ -23,7 +35,7 @@ pub(crate) struct ReadScene<'a> {
     target: &'a mut [u8],
     cache: Cache,
     /// The first is the one that the case is about.
-    ours: Vec<(Contender, Ours)>,
+    ours: Vec<(Contender, Box<dyn Reads>)>,
     loops: Vec<(ReadLoop, ReadTools)>,
 }
 
@@ -33,7 +45,7 @@ impl<'a> ReadScene<'a> {
         data: &'a Data,
         target: &'a mut [u8],
         cache: Cache,
-        ours: Vec<(Contender, Ours)>,
+        ours: Vec<(Contender, Box<dyn Reads>)>,
         loops: Vec<ReadLoop>,
     ) -> Outcome<Self> {
         let loops = loops
@@ -97,10 +109,10 @@ impl Scene for ReadScene<'_> {
     fn turn(&mut self, who: usize, amount: u64) -> Outcome<Moved> {
         let target = &mut self.target[..amount as usize];
         match who.checked_sub(self.ours.len()) {
-            None => self.ours[who].1.read(target, 0)?,
+            None => self.ours[who].1.read_begin(target)?,
             Some(at) => {
                 let (each, tools) = &mut self.loops[at];
-                // SAFETY: `Mapped` is only listed for data of our own, which lies complete in a fresh folder that nobody
+                // SAFETY: `Mapped` and `Kept` are only listed for data of our own, which lies complete in a fresh folder that nobody
                 // else knows of, and which nobody writes to after it was made.
                 unsafe { each.run(&self.data.file, target, tools) }
                     .doing("read", &self.data.path)?;
@@ -124,7 +136,7 @@ impl Scene for ReadScene<'_> {
             self.make_cold(amount)?;
             let target = &mut self.target[..amount as usize];
             target.fill(0);
-            self.ours[who].1.read(target, 0)?;
+            self.ours[who].1.read_begin(target)?;
             if let Some(at) = self.data.first_difference(target)? {
                 return Err(self.mismatch(who, at));
             }

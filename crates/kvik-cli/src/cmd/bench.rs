@@ -38,6 +38,7 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 enum Suite {
     File(FileFlags),
+    Mmap(MmapFlags),
     Gpu(gpu::Flags),
     Remote(remote::Flags),
 }
@@ -50,6 +51,21 @@ enum Suite {
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER)]
 struct FileFlags {
+    /// The file to read; without it kvik makes one and removes it
+    path: Option<PathBuf>,
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+/// Measure large reads of a cached file out of maps
+///
+/// By one thread and by two, or by `--threads`; into memory at a page boundary and 16 bytes past one;
+/// out of a map that stays, and out of one that is made for the read. The limit is a plain loop that
+/// maps the file and copies by streaming stores, with as many threads. A file that is named is only
+/// read, and its limit are loops that read it.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment, after_long_help = AFTER)]
+struct MmapFlags {
     /// The file to read; without it kvik makes one and removes it
     path: Option<PathBuf>,
     #[command(flatten)]
@@ -93,6 +109,7 @@ Examples:
   kvik bench
   kvik bench --dir /mnt/fast --case cold
   kvik bench file /mnt/fast/data.bin --threads 8
+  kvik bench mmap --threads 4
   kvik bench gpu --case read-hot
   kvik bench remote https://example.org/weights.bin
   kvik bench --json --quiet | jq -r '.cases[] | [.name, .value, .ratio] | @tsv'";
@@ -115,6 +132,10 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
             let options = options(&file.options, file.path.clone())?;
             measured(kvik_bench::file_suite(&options, &mut tell, stop.flag()))
         }
+        Some(Suite::Mmap(mmap)) => {
+            let options = options(&mmap.options, mmap.path.clone())?;
+            measured(kvik_bench::map_suite(&options, &mut tell, stop.flag()))
+        }
         Some(Suite::Gpu(gpu)) => {
             let peers = gpu.peers();
             let peers = peers.as_ref();
@@ -135,7 +156,10 @@ pub(crate) fn run(flags: &Flags, output: &Output, stop: &Stop) -> Result<Report>
             let failure = stopped("bench", exit);
             return Err(match &flags.suite {
                 // A file that was named, and only read.
-                Some(Suite::File(FileFlags { path: Some(_), .. })) => failure,
+                Some(
+                    Suite::File(FileFlags { path: Some(_), .. })
+                    | Suite::Mmap(MmapFlags { path: Some(_), .. }),
+                ) => failure,
                 Some(Suite::Remote(remote)) if remote.names_an_object() => failure,
                 _ => failure.hint("its files are removed"),
             });
@@ -164,6 +188,7 @@ fn measured<R: Serialize + Display, E: Into<Failure>>(
 pub(crate) fn used(flags: &Flags) -> Used {
     let file = match &flags.suite {
         Some(Suite::File(file)) => file.path.clone(),
+        Some(Suite::Mmap(mmap)) => mmap.path.clone(),
         Some(Suite::Gpu(gpu)) => gpu.saved_to().cloned(),
         Some(Suite::Remote(_)) | None => None,
     };

@@ -91,6 +91,7 @@ fn a_log_into_a_file_that_the_command_reads_or_writes_is_refused_before_anything
         (&inside, &["copy"], &[&source, &into]),
         (&source, &["cat"], &[&source]),
         (&source, &["bench", "file"], &[&source]),
+        (&source, &["bench", "mmap"], &[&source]),
     ] {
         let places: Vec<&Path> = places.iter().map(|path| path.as_path()).collect();
         let (code, said) = logged(log, words, &places);

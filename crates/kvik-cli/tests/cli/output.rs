@@ -23,7 +23,7 @@ fn the_help_is_what_was_reviewed() {
 
 #[test]
 fn the_help_of_every_command_has_examples_and_exit_codes() {
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 13] = [
         &["copy"],
         &["cat"],
         &["stat"],
@@ -33,6 +33,7 @@ fn the_help_of_every_command_has_examples_and_exit_codes() {
         &["doctor"],
         &["bench"],
         &["bench", "file"],
+        &["bench", "mmap"],
         &["bench", "remote"],
         &["completions"],
         &[],

@@ -226,6 +226,47 @@ fn bench_file_reads_a_file_and_leaves_it_as_it_is() {
 }
 
 #[test]
+fn bench_mmap_reads_out_of_maps_and_leaves_a_file_as_it_is() {
+    let (_folder, path, bytes) = folder_with(8 << 20);
+    let line = "bench mmap --rounds 1 --budget 0.5 --threads 2";
+    let words: Vec<&str> = line.split(' ').collect();
+    let cases = [
+        "kept-offset-0-threads-2",
+        "kept-offset-16-threads-2",
+        "once-offset-0-threads-2",
+        "once-offset-16-threads-2",
+    ];
+    let names_of = |report: &serde_json::Value| {
+        let all = report["cases"].as_array().unwrap().clone();
+        all.iter()
+            .map(|case| case["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let theirs = kvik_json(&words, [path.as_path()]);
+    assert_eq!(names_of(&theirs), cases);
+    assert!(fs::read(&path).unwrap() == bytes);
+    for case in theirs["cases"].as_array().unwrap() {
+        // Who shortens a file that a plain loop has mapped ends the process.
+        let limit = case["limit_name"].as_str().unwrap();
+        assert!(!limit.contains("map"), "{case}");
+    }
+
+    let own = tempfile::tempdir().unwrap();
+    let size = ["--size", "8MiB", "--dir"];
+    let report = kvik_json(&[&words[..], &size].concat(), [own.path()]);
+    assert_eq!(names_of(&report), cases);
+    for case in report["cases"].as_array().unwrap() {
+        assert!(case["value"].as_f64().unwrap() > 0.0, "{case}");
+        assert!(case["cpu_s_per_gb"].is_f64(), "{case}");
+        if cfg!(target_arch = "x86_64") {
+            let limit = case["limit_name"].as_str().unwrap();
+            assert!(limit.contains("map"), "{case}");
+        }
+    }
+    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn bench_refuses_at_once_what_it_cannot_measure() {
     let (folder, path, _) = folder_with(10);
     let fifo = fifo(folder.path());
