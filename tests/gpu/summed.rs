@@ -84,7 +84,9 @@ impl Truth {
 
 fn to_device(gpu: &Gpu, object: &dyn ReadAt, offset: u64, count: usize) {
     let mut memory = Memory::new(gpu, 0, Kind::Plain, count);
-    object.read_exact_at(memory.target(0..count), offset).unwrap();
+    object
+        .read_exact_at(memory.target(0..count), offset)
+        .unwrap();
     assert_same(&memory.bytes(), &pattern(1, offset, count));
 }
 
@@ -110,7 +112,7 @@ fn a_mixed_run_is_summed_up_as_it_was() {
     let cluster = Cluster::start(Setup::default());
     cluster.put("/file", &pattern(1, 0, LEN));
 
-    let plain = FileHandle::options().compat(CompatMode::On);
+    let plain = FileHandle::options().read(true).compat(CompatMode::On);
     let plain = plain.open(&path).unwrap();
     let map = MmapHandle::open(&path).unwrap();
     let object = RemoteHandle::open(&server.url("a")).unwrap();
