@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::group::{Group, Starting};
 use super::place::{self, Place, text};
@@ -172,7 +174,7 @@ pub(super) fn fill(place: &Place, server: &Server) -> Done {
             "{ROOT}{}?op=CREATE&user.name={USER}",
             fixtures::encoded(name)
         );
-        let reply = http::ask(server.address(), "PUT", &target)?;
+        let reply = sent_on(server, &target)?;
         reply.expect(307).map_err(|why| format!("{name}: {why}"))?;
         let there = reply.field("location").unwrap_or_default();
         // The name in it is that of this machine, whatever its own settings say.
@@ -187,8 +189,24 @@ pub(super) fn fill(place: &Place, server: &Server) -> Done {
     Ok(())
 }
 
+/// The reply of the name node to a request for a new file. It refuses as long as the data node, which it knows, has not told of
+/// its disk.
+fn sent_on(server: &Server, target: &str) -> Done<http::Reply> {
+    let end = Instant::now() + DISK;
+    loop {
+        let reply = http::ask(server.address(), "PUT", target)?;
+        if reply.status != 403 || Instant::now() >= end {
+            return Ok(reply);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// A name node that sends a new file on has a data node that takes it. Nothing is made until somebody follows.
 pub(super) fn check(server: &Server) -> Done<String> {
     let target = format!("{ROOT}checked?op=CREATE&user.name={USER}");
     http::ask(server.address(), "PUT", &target)?.expect(307)
 }
+
+// It takes a tenth of a second as a rule.
+const DISK: Duration = Duration::from_secs(30);
