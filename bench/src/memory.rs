@@ -156,9 +156,10 @@ impl FileWindow {
     }
 }
 
-// SAFETY: it is read and never written, and unmapped by whoever has it last.
+// SAFETY: `bytes` lends it for reading alone, `populate`'s caller answers for nobody's writing to it, and `drop`, which unmaps it,
+// has it to itself; a mapping belongs to the process and not to a thread.
 unsafe impl Send for FileWindow {}
-// SAFETY: as above.
+// SAFETY: as above: all that a shared one lends is `&[u8]`.
 unsafe impl Sync for FileWindow {}
 
 impl Drop for FileWindow {

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
-use nix::errno::Errno;
 use tokio::runtime::{Builder, Handle, Runtime};
+
+use super::runtime::not_started;
 
 /// A runtime that is driven by whoever has it, until it is dropped.
 pub(crate) struct Driver(Option<Idle>);
@@ -143,14 +144,7 @@ impl Drop for Here {
 impl Idle {
     fn new() -> Result<Idle> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|cause| {
-            let kind = match cause.raw_os_error().map(Errno::from_raw) {
-                Some(Errno::EMFILE | Errno::ENFILE) => ErrorKind::TooManyOpenFiles,
-                _ => ErrorKind::OutOfMemory,
-            };
-            let why = format!("no event loop for the network: {cause}");
-            Error::new(kind, Op::Start, why).because(cause)
-        })?;
+        let runtime = runtime.map_err(not_started)?;
         Ok(Idle {
             runtime: Some(runtime),
             connections: Arc::default(),

@@ -1,11 +1,13 @@
 //! The runtime that all share, for what nobody waits for or what may take its time. The child of a fork makes its own.
 
 use std::future::Future;
+use std::io;
 use std::sync::mpsc;
 use std::thread;
 
 use kvik_core::corridor::PerProcess;
 use kvik_core::{Error, ErrorKind, Op, Result};
+use nix::errno::Errno;
 use nix::sys::signal::SigSet;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -13,7 +15,7 @@ use tokio::task::JoinHandle;
 /// The runtime of this process, started at the first use.
 ///
 /// # Errors
-/// `OutOfMemory` if the system starts no threads.
+/// `TooManyOpenFiles` or `OutOfMemory` if the system gives no descriptors or threads for it.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: PerProcess<Runtime> = PerProcess::new();
     RUNTIME.get_or_make(Runtime::start)
@@ -36,11 +38,7 @@ impl Runtime {
             })
             .enable_all()
             .build();
-        let started = started.map_err(|cause| {
-            let why = format!("no threads for the network: {cause}");
-            Error::new(ErrorKind::OutOfMemory, Op::Start, why).because(cause)
-        })?;
-        Ok(Runtime(Some(started)))
+        Ok(Runtime(Some(started.map_err(not_started)?)))
     }
 
     /// Starts `work`, which goes on by itself, whether or not somebody waits for it.
@@ -85,6 +83,16 @@ impl Runtime {
     }
 }
 
+/// Why there is no runtime, whoever drives it.
+pub(super) fn not_started(cause: io::Error) -> Error {
+    let kind = match cause.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE | Errno::ENFILE) => ErrorKind::TooManyOpenFiles,
+        _ => ErrorKind::OutOfMemory,
+    };
+    let why = format!("no event loop for the network: {cause}");
+    Error::new(kind, Op::Start, why).because(cause)
+}
+
 impl Drop for Runtime {
     fn drop(&mut self) {
         // One that came second, perhaps on a thread of another runtime, which must not wait.
@@ -99,3 +107,21 @@ const MOST_THREADS: usize = 4;
 // Names are looked up, files of settings read and functions of the caller's called by threads that may block. Such a function
 // may open objects itself, and wait for what needs another of these threads; they are started as they are needed.
 const MOST_BLOCKING: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_descriptors_is_told_as_such_and_not_as_one_of_memory() {
+        for (errno, kind) in [
+            (Errno::EMFILE, ErrorKind::TooManyOpenFiles),
+            (Errno::ENFILE, ErrorKind::TooManyOpenFiles),
+            (Errno::EAGAIN, ErrorKind::OutOfMemory),
+        ] {
+            let error = not_started(io::Error::from_raw_os_error(errno as i32));
+            assert_eq!(error.kind(), kind);
+            assert!(error.to_string().contains("no event loop"), "{error}");
+        }
+    }
+}
